@@ -1,0 +1,2 @@
+//! placeholder
+use redis_module as _;

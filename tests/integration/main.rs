@@ -1,0 +1,4 @@
+//! placeholder
+use redis as _;
+use testcontainers as _;
+fn main(){}
