@@ -1,4 +1,17 @@
-//! placeholder
-use redis as _;
-use testcontainers as _;
-fn main(){}
+//! The module on real servers.
+
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail, and says where"
+)]
+
+mod harness;
+mod harness_works;

@@ -1,0 +1,112 @@
+//! What the servers load: the module and the clock, each built once a test run.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{self, Command},
+    sync::OnceLock,
+};
+
+const CLOCK_SOURCE: &str = include_str!("../../clock/clock.c");
+
+/// The module under test, built from the sources as they are now.
+pub fn module_path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match env::var_os("RL_TEST_MODULE") {
+        Some(path) => fs::canonicalize(&path)
+            .unwrap_or_else(|error| panic!("RL_TEST_MODULE={}: {error}", path.display())),
+        None => once_a_run("module", build_module),
+    })
+}
+
+/// The library that replaces the wall clock of a server.
+pub fn clock_library() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| once_a_run("clock", build_clock))
+}
+
+/// Runs `build`, whose result is a path. cargo-nextest starts one process a test, so the path is left in a file named
+/// after the run for the other processes; cargo itself serialises those that come too early.
+fn once_a_run(what: &str, build: fn() -> PathBuf) -> PathBuf {
+    let Ok(run) = env::var("NEXTEST_RUN_ID") else {
+        return build();
+    };
+    let note = scratch().join(format!("{what}-of-run-{run}"));
+    if let Ok(path) = fs::read_to_string(&note) {
+        return PathBuf::from(path);
+    }
+    let path = build();
+    write_whole(&note, path.to_str().unwrap().as_bytes());
+    path
+}
+
+fn build_module() -> PathBuf {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--release", "--lib", "--package", "redis-limiter"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "the module does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let name = format!(
+        "{}redis_limiter{}",
+        env::consts::DLL_PREFIX,
+        env::consts::DLL_SUFFIX
+    );
+    let path = messages
+        .split('"')
+        .find(|text| {
+            Path::new(text)
+                .file_name()
+                .is_some_and(|file| file == &*name)
+        })
+        .unwrap_or_else(|| panic!("cargo names no {name}:\n{messages}"));
+    PathBuf::from(path)
+}
+
+fn build_clock() -> PathBuf {
+    let folder = scratch();
+    let library = folder.join(format!("libclock{}", env::consts::DLL_SUFFIX));
+    let stamp = folder.join("clock.c");
+    if library.exists() && fs::read_to_string(&stamp).is_ok_and(|built| built == CLOCK_SOURCE) {
+        return library;
+    }
+    let unique = process::id();
+    let source = folder.join(format!("clock-{unique}.c"));
+    let object = folder.join(format!("libclock-{unique}.tmp"));
+    fs::write(&source, CLOCK_SOURCE).unwrap();
+    let output = Command::new("cc")
+        .args([
+            "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
+        ])
+        .args([&object, &source])
+        .output()
+        .expect("the C compiler `cc` is installed");
+    assert!(
+        output.status.success(),
+        "clock.c does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    fs::rename(&object, &library).unwrap();
+    fs::rename(&source, &stamp).unwrap();
+    library
+}
+
+fn scratch() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Never leaves a half-written file for another process to read.
+fn write_whole(path: &Path, bytes: &[u8]) {
+    let draft = path.with_extension(process::id().to_string());
+    fs::write(&draft, bytes).unwrap();
+    fs::rename(&draft, path).unwrap();
+}
