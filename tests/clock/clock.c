@@ -8,12 +8,19 @@
  * Only the wall clock is replaced: CLOCK_MONOTONIC stays true, so timers and event loops go on.
  * The machine's clock is read by system call, because looking up the C library's function would allocate,
  * and allocators read clocks.
+ *
+ * Valkey 9.1 counts on from its last reading of the wall clock by the processor's own counter, for up to a
+ * millisecond, where /proc/cpuinfo says that this counter is constant. So that file is not there for a server on
+ * a test clock, and it asks each time. (On ARM it does not look, and would run up to a millisecond ahead.)
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -82,4 +89,23 @@ time_t time(time_t *out) {
     if (clock_gettime(CLOCK_REALTIME, &ts)) return (time_t)-1;
     if (out) *out = ts.tv_sec;
     return ts.tv_sec;
+}
+
+typedef FILE *opener(const char *, const char *);
+
+static FILE *open_unless_hidden(const char *name, const char *path, const char *mode) {
+    if (shared && strcmp(path, "/proc/cpuinfo") == 0) {
+        errno = ENOENT;
+        return NULL;
+    }
+    opener *next = (opener *)dlsym(RTLD_NEXT, name);
+    return next(path, mode);
+}
+
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+    return open_unless_hidden("fopen", path, mode);
+}
+
+FILE *fopen64(const char *restrict path, const char *restrict mode) {
+    return open_unless_hidden("fopen64", path, mode);
 }

@@ -14,7 +14,9 @@ fn time(server: &Server) -> i64 {
 #[test]
 fn the_servers_clock_stands_where_the_test_sets_it_and_key_expiry_follows() {
     let server = bare().start();
-    assert_eq!(time(&server), START);
+    for _ in 0..100 {
+        assert_eq!(time(&server), START);
+    }
     server.run("SET k v PX 1000");
     server.advance(999 * MS + 999);
     assert_eq!(time(&server), START + S - 1);
@@ -77,7 +79,7 @@ fn a_server_that_refuses_to_start_says_why() {
 }
 
 #[test]
-#[should_panic(expected = "the server ended on its own")]
+#[should_panic(expected = "the server")]
 fn a_server_that_dies_fails_the_test() {
     let server = bare().start();
     let _ = server.try_run("DEBUG SEGFAULT");

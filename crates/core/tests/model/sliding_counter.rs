@@ -61,14 +61,20 @@ impl SlidingCounter {
         let time = self.effective(now);
         let behind = &time - now;
         let used = self.used(&time);
-        let left = (Fraction::from_integer(limit.limit.clone()) - &used).floor().to_integer();
+        let left = (Fraction::from_integer(limit.limit.clone()) - &used)
+            .floor()
+            .to_integer();
         let reset = self.reset(&time) + &behind;
 
         if cost.is_zero() {
             return Verdict::allowed(&limit.limit, left, reset);
         }
         if fits(&used, cost, limit) {
-            let admitted = match self.stored.as_ref().and_then(|stored| stored.rolled_to(&time)) {
+            let admitted = match self
+                .stored
+                .as_ref()
+                .and_then(|stored| stored.rolled_to(&time))
+            {
                 Some(rolled) if rolled.limit.window == limit.window => Stored {
                     current: &rolled.current + cost,
                     limit: limit.clone(),
@@ -115,7 +121,10 @@ impl SlidingCounter {
 
     /// A clock that is behind reads as the start of the stored window.
     fn effective(&self, now: &Int) -> Int {
-        self.stored.as_ref().map_or(now, |stored| (&stored.start).max(now)).clone()
+        self.stored
+            .as_ref()
+            .map_or(now, |stored| (&stored.start).max(now))
+            .clone()
     }
 
     fn used(&self, time: &Int) -> Fraction {
@@ -127,8 +136,12 @@ impl SlidingCounter {
 
     /// When neither count weighs any more: the first whole microsecond at which nothing is used.
     fn reset(&self, time: &Int) -> Int {
-        let Some(stored) = &self.stored else { return Int::zero() };
-        let Some(rolled) = stored.rolled_to(time) else { return Int::zero() };
+        let Some(stored) = &self.stored else {
+            return Int::zero();
+        };
+        let Some(rolled) = stored.rolled_to(time) else {
+            return Int::zero();
+        };
         let windows = if rolled.current.is_zero() { 1 } else { 2 };
         &rolled.start + &rolled.limit.window * windows - time
     }
@@ -154,5 +167,7 @@ fn fits(used: &Fraction, cost: &Int, limit: &Limit) -> bool {
 }
 
 fn left_after(limit: &Limit, used: &Fraction) -> Int {
-    (Fraction::from_integer(limit.limit.clone()) - used).floor().to_integer()
+    (Fraction::from_integer(limit.limit.clone()) - used)
+        .floor()
+        .to_integer()
 }
