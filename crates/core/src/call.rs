@@ -1,0 +1,219 @@
+//! One call against the stored bytes: the verdict, and how the bytes change.
+
+use crate::bucket;
+use crate::decision::Decision;
+use crate::expiry::Expiry;
+use crate::fixed_window::{self, Opening};
+use crate::limit::{BucketLimit, WindowLimit};
+use crate::record::{self, Algorithm, Record, RecordError, Small, Stored};
+use crate::sliding_counter;
+use crate::sliding_log::{self, Log};
+use crate::time::{Span, Timestamp};
+
+/// The limits of one call, and with them its algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// `RL.TOKENBUCKET`
+    TokenBucket(BucketLimit),
+    /// `RL.GCRA`
+    Gcra(BucketLimit),
+    /// `RL.FIXED`
+    Fixed(WindowLimit, Opening),
+    /// `RL.SLIDINGLOG`
+    SlidingLog(WindowLimit),
+    /// `RL.SLIDINGCOUNTER`
+    SlidingCounter(WindowLimit),
+}
+
+impl Limit {
+    /// The algorithm that these limits belong to.
+    #[inline]
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        match self {
+            Self::TokenBucket(_) => Algorithm::TokenBucket,
+            Self::Gcra(_) => Algorithm::Gcra,
+            Self::Fixed(..) => Algorithm::Fixed,
+            Self::SlidingLog(_) => Algorithm::SlidingLog,
+            Self::SlidingCounter(_) => Algorithm::SlidingCounter,
+        }
+    }
+}
+
+/// How the stored bytes change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// The call was refused, or cost nothing.
+    None,
+    /// The record is replaced.
+    Replace {
+        /// The new record.
+        record: Small,
+        /// The key's expiry.
+        expiry: Expiry,
+    },
+    /// A sliding log changes.
+    Log(sliding_log::Change<'a>),
+}
+
+/// The verdict and its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome<'a> {
+    /// The verdict.
+    pub decision: Decision,
+    /// The effect on the stored bytes.
+    pub change: Change<'a>,
+}
+
+/// Decides a call of `cost` under `limit` at `now` against the stored `record`; `None` is a key that does not exist.
+///
+/// # Errors
+///
+/// A record that is not limiter state, is of another algorithm, or was written by a newer version.
+#[inline]
+pub fn decide<'a>(
+    record: Option<&'a [u8]>,
+    limit: &Limit,
+    now: Timestamp,
+    cost: u64,
+) -> Result<Outcome<'a>, RecordError> {
+    match limit {
+        Limit::TokenBucket(limit) => call_bucket(record, Algorithm::TokenBucket, limit, now, cost),
+        Limit::Gcra(limit) => call_bucket(record, Algorithm::Gcra, limit, now, cost),
+        Limit::Fixed(limit, opening) => {
+            let stored = read(record, Algorithm::Fixed, record::decode_fixed)?;
+            Ok(small(
+                stored,
+                now,
+                |state| fixed_window::decide(state, limit, *opening, now, cost),
+                |state| (state.ends(), Span::ZERO),
+                record::encode_fixed,
+            ))
+        }
+        Limit::SlidingLog(limit) => {
+            let stored = read(record, Algorithm::SlidingLog, Log::decode)?;
+            let (decision, change) = sliding_log::decide(stored.as_ref(), limit, now, cost);
+            let change = match change {
+                sliding_log::Change::None => Change::None,
+                change => Change::Log(change),
+            };
+            Ok(Outcome { decision, change })
+        }
+        Limit::SlidingCounter(limit) => {
+            let stored = read(record, Algorithm::SlidingCounter, record::decode_counter)?;
+            Ok(small(
+                stored,
+                now,
+                |state| sliding_counter::decide(state, limit, now, cost),
+                // A whole window of slack: the next window's end is covered too.
+                |state| (state.ends(), state.limit().window().span()),
+                record::encode_counter,
+            ))
+        }
+    }
+}
+
+#[inline]
+fn call_bucket<'a>(
+    record: Option<&'a [u8]>,
+    algorithm: Algorithm,
+    limit: &BucketLimit,
+    now: Timestamp,
+    cost: u64,
+) -> Result<Outcome<'a>, RecordError> {
+    let stored = read(record, algorithm, record::decode_bucket)?;
+    Ok(small(
+        stored,
+        now,
+        |state| bucket::decide(state, limit, now, cost),
+        |state| {
+            let ends = state.ends();
+            (ends, Span::from_micros(ends.since(now).micros() / 2))
+        },
+        |stored| record::encode_bucket(algorithm, stored),
+    ))
+}
+
+/// Reads the record of `algorithm`, if there is one.
+#[inline]
+fn read<'a, T>(
+    record: Option<&'a [u8]>,
+    algorithm: Algorithm,
+    decode: impl Fn(bool, &'a [u8]) -> Option<T>,
+) -> Result<Option<T>, RecordError> {
+    let Some(bytes) = record else { return Ok(None) };
+    let (wide, fields) = record::open_as(bytes, algorithm)?;
+    decode(wide, fields).map(Some).ok_or(RecordError::Foreign)
+}
+
+/// A call on state of bounded size: what `decide` does to it is the change, and nothing else tells one.
+#[inline]
+fn small<S: Copy + PartialEq>(
+    stored: Option<Stored<S>>,
+    now: Timestamp,
+    decide: impl FnOnce(&mut Option<S>) -> Decision,
+    expires: impl FnOnce(&S) -> (Timestamp, Span),
+    encode: impl FnOnce(&Stored<S>) -> Small,
+) -> Outcome<'static> {
+    let before = stored.map(|stored| stored.state);
+    let mut after = before;
+    let decision = decide(&mut after);
+    let change = match after {
+        Some(state) if after != before => {
+            let (needed, slack) = expires(&state);
+            let expiry = Expiry::plan(stored.map(|stored| stored.expiry_ms), needed, now, slack);
+            let record = encode(&Stored { state, expiry_ms: expiry.at_ms });
+            Change::Replace { record, expiry }
+        }
+        _ => Change::None,
+    };
+    Outcome { decision, change }
+}
+
+/// What a record tells of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The limits of the last admitted call.
+    pub limit: Limit,
+    /// What a call of cost 0 would be answered now under those limits.
+    pub decision: Decision,
+    /// When the last admitted call was.
+    pub updated: Timestamp,
+    /// The events of a sliding log that count now.
+    pub events: Option<u64>,
+}
+
+/// The limits of the last admitted call, as the record holds them.
+///
+/// # Errors
+///
+/// A record that is not limiter state, or was written by a newer version.
+pub fn stored_limit(record: &[u8]) -> Result<Limit, RecordError> {
+    let (algorithm, record) = record::decode(record)?;
+    Ok(match record {
+        Record::Bucket(stored) if algorithm == Algorithm::Gcra => Limit::Gcra(stored.state.limit()),
+        Record::Bucket(stored) => Limit::TokenBucket(stored.state.limit()),
+        // An open window ends as it would have, wherever a new one would start.
+        Record::Fixed(stored) => Limit::Fixed(stored.state.limit(), Opening::FirstCall),
+        Record::Log(log) => Limit::SlidingLog(log.limit()),
+        Record::Counter(stored) => Limit::SlidingCounter(stored.state.limit()),
+    })
+}
+
+/// Reads a record as an operator would: its limits, usage and age at `now`.
+///
+/// # Errors
+///
+/// A record that is not limiter state, or was written by a newer version.
+pub fn report(record: &[u8], now: Timestamp) -> Result<Report, RecordError> {
+    let limit = stored_limit(record)?;
+    let Outcome { decision, .. } = decide(Some(record), &limit, now, 0)?;
+    let (_, decoded) = record::decode(record)?;
+    let (updated, events) = match decoded {
+        Record::Bucket(stored) => (stored.state.updated(), None),
+        Record::Fixed(stored) => (stored.state.updated(), None),
+        Record::Counter(stored) => (stored.state.updated(), None),
+        Record::Log(log) => (log.newest().unwrap_or_default(), Some(log.living(now))),
+    };
+    Ok(Report { limit, decision, updated, events })
+}

@@ -1,0 +1,350 @@
+//! The arguments of a call, from bytes to validated limits.
+//!
+//! Integers are `0` or digits without a leading zero. Durations are an integer and a unit: `500ms`, `60s`, `5m`, `1h`,
+//! `30d`. Rates are tokens a second, or tokens a duration: `10`, `10/s`, `30/60s`. Nothing else is accepted: a sign, a
+//! blank or a missing unit is an error that tells what was got and what is expected.
+
+use core::fmt;
+
+use crate::call::Limit;
+use crate::fixed_window::Opening;
+use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
+use crate::record::Algorithm;
+use crate::time::{Interval, Span};
+
+/// A call's limits and cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The limits, and with them the algorithm.
+    pub limit: Limit,
+    /// The cost; 1 where the call names none.
+    pub cost: u64,
+}
+
+/// What `RL.PEEK` is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peek {
+    /// What a call of this cost would be answered under the stored limits.
+    Stored {
+        /// The cost; 1 where the call names none.
+        cost: u64,
+    },
+    /// What exactly this call would be answered.
+    Call(Call),
+}
+
+/// Why arguments are not a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError<'a> {
+    /// Too few or too many.
+    Arity,
+    /// One is wrong.
+    Argument(ArgumentError<'a>),
+}
+
+impl<'a> From<ArgumentError<'a>> for RequestError<'a> {
+    #[inline]
+    fn from(error: ArgumentError<'a>) -> Self {
+        Self::Argument(error)
+    }
+}
+
+/// A wrong argument: its name, what was got, and what is expected. `Display` is one line of printable ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentError<'a> {
+    argument: &'static str,
+    got: &'a [u8],
+    expected: Expected,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Integer(Bound),
+    /// At most the setting `rl.sliding-log-max-limit`.
+    LogLimit(u64),
+    Duration(Bound),
+    /// A number came without its unit.
+    Unit(Bound),
+    /// Shorter than the window, which is this many milliseconds long.
+    Offset(u64),
+    Rate,
+    RateUnit,
+    Fill,
+    Aligned,
+    Algorithm,
+}
+
+/// The most bytes of a wrong argument that its error repeats.
+const GOT_MAX: usize = 64;
+
+impl fmt::Display for ArgumentError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: got '", self.argument)?;
+        for &byte in self.got.iter().take(GOT_MAX) {
+            if byte == b' ' || byte.is_ascii_graphic() {
+                write!(f, "{}", char::from(byte))?;
+            } else {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        let cut = if self.got.len() > GOT_MAX { "..." } else { "" };
+        write!(f, "'{cut}, expected {}", self.expected)
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: &str = "with its unit (ms, s, m, h or d)";
+        let days = |ms: u64| ms / 86_400_000;
+        match self {
+            Self::Integer(Bound { min, max }) => write!(f, "an integer from {min} to {max}"),
+            Self::LogLimit(max) => {
+                let min = CAPACITY.min;
+                write!(f, "an integer from {min} to {max} (the setting rl.sliding-log-max-limit)")
+            }
+            Self::Duration(Bound { min, max }) => {
+                write!(f, "a duration from {min}ms to {}d {UNITS}, such as 60s", days(*max))
+            }
+            Self::Unit(Bound { min, max }) => {
+                write!(f, "a number with a unit: a duration from {min}ms to {}d {UNITS}, such as 60s", days(*max))
+            }
+            Self::Offset(window) => {
+                write!(f, "a duration from 0ms to less than the window of {window}ms, {UNITS}, such as 22h")
+            }
+            Self::Rate | Self::RateUnit => {
+                let unit = if matches!(self, Self::RateUnit) { "a unit after the period's number: " } else { "" };
+                let (Bound { min, max }, Bound { min: shortest, max: longest }) = (RATE, INTERVAL_MS);
+                let longest = days(longest);
+                write!(f, "{unit}n or n/duration, n an integer from {min} to {max}, ")?;
+                write!(f, "the duration from {shortest}ms to {longest}d {UNITS}, such as 10 or 30/60s")
+            }
+            Self::Fill => {
+                write!(f, "a rate that fills the bucket within {}d", days(FILL_MAX_US / 1_000))
+            }
+            Self::Aligned => write!(f, "ALIGNED [offset]"),
+            Self::Algorithm => write!(f, "TOKENBUCKET, GCRA, FIXED, SLIDINGLOG or SLIDINGCOUNTER"),
+        }
+    }
+}
+
+/// Reads the arguments that follow the key of a deciding command.
+///
+/// `log_limit_max` is the setting `rl.sliding-log-max-limit`.
+///
+/// # Errors
+///
+/// Names the argument, what was got and the accepted range.
+#[inline]
+pub fn call<'a>(
+    algorithm: Algorithm,
+    args: &mut impl Iterator<Item = &'a [u8]>,
+    log_limit_max: u64,
+) -> Result<Call, RequestError<'a>> {
+    let call = match algorithm {
+        Algorithm::TokenBucket => {
+            let limit = Limit::TokenBucket(bucket("capacity", args)?);
+            Call { limit, cost: optional_cost(args)? }
+        }
+        Algorithm::Gcra => {
+            let limit = Limit::Gcra(bucket("burst", args)?);
+            Call { limit, cost: optional_cost(args)? }
+        }
+        Algorithm::Fixed => fixed(args)?,
+        Algorithm::SlidingLog => {
+            let limit = Limit::SlidingLog(window(args, Expected::LogLimit(log_limit_max), log_limit_max)?);
+            Call { limit, cost: optional_cost(args)? }
+        }
+        Algorithm::SlidingCounter => {
+            let limit = Limit::SlidingCounter(window(args, Expected::Integer(CAPACITY), CAPACITY.max)?);
+            Call { limit, cost: optional_cost(args)? }
+        }
+    };
+    if args.next().is_some() { Err(RequestError::Arity) } else { Ok(call) }
+}
+
+/// Reads the arguments that follow the key of `RL.PEEK`: a cost, or an algorithm and the arguments of its call.
+///
+/// # Errors
+///
+/// As [`call`].
+pub fn peek<'a>(args: &mut impl Iterator<Item = &'a [u8]>, log_limit_max: u64) -> Result<Peek, RequestError<'a>> {
+    let Some(first) = args.next() else { return Ok(Peek::Stored { cost: 1 }) };
+    let named = Algorithm::ALL.into_iter().find(|algorithm| first.eq_ignore_ascii_case(algorithm.name().as_bytes()));
+    if let Some(algorithm) = named {
+        return call(algorithm, args, log_limit_max).map(Peek::Call);
+    }
+    if args.next().is_some() {
+        return Err(wrong("algorithm", first, Expected::Algorithm).into());
+    }
+    Ok(Peek::Stored { cost: integer("cost", first, COST)? })
+}
+
+#[inline]
+fn bucket<'a>(
+    capacity: &'static str,
+    args: &mut impl Iterator<Item = &'a [u8]>,
+) -> Result<BucketLimit, RequestError<'a>> {
+    let capacity = integer(capacity, required(args)?, CAPACITY)?;
+    let given = required(args)?;
+    Ok(BucketLimit::new(capacity, rate(given)?).ok_or_else(|| wrong("rate", given, Expected::Fill))?)
+}
+
+#[inline]
+fn window<'a>(
+    args: &mut impl Iterator<Item = &'a [u8]>,
+    expected: Expected,
+    max: u64,
+) -> Result<WindowLimit, RequestError<'a>> {
+    let given = required(args)?;
+    let limit = digits(given).filter(|&n| Bound { max, ..CAPACITY }.holds(n));
+    let limit = limit.ok_or_else(|| wrong("limit", given, expected))?;
+    let given = required(args)?;
+    let window = interval("window", given)?;
+    // The limit was just found in range.
+    Ok(WindowLimit::new(limit, window).ok_or_else(|| wrong("limit", given, expected))?)
+}
+
+#[inline]
+fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Call, RequestError<'a>> {
+    let limit = window(args, Expected::Integer(CAPACITY), CAPACITY.max)?;
+    let mut next = args.next();
+    let mut cost = 1;
+    if let Some(given) = next.filter(|given| !is_aligned(given)) {
+        cost = integer("cost", given, COST)?;
+        next = args.next();
+    }
+    let opening = match next {
+        None => Opening::FirstCall,
+        Some(given) if !is_aligned(given) => return Err(wrong("option", given, Expected::Aligned).into()),
+        Some(_) => Opening::Aligned { offset: args.next().map_or(Ok(Span::ZERO), |given| offset(given, &limit))? },
+    };
+    Ok(Call { limit: Limit::Fixed(limit, opening), cost })
+}
+
+#[inline]
+fn is_aligned(given: &[u8]) -> bool {
+    given.eq_ignore_ascii_case(b"ALIGNED")
+}
+
+#[inline]
+fn required<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<&'a [u8], RequestError<'a>> {
+    args.next().ok_or(RequestError::Arity)
+}
+
+#[inline]
+fn optional_cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<u64, RequestError<'a>> {
+    args.next().map_or(Ok(1), |given| Ok(integer("cost", given, COST)?))
+}
+
+/// Reads an integer within `bound`; `argument` is its name in an error.
+///
+/// # Errors
+///
+/// Anything but `0` or digits without a leading zero, or a number outside `bound`.
+#[inline]
+pub fn integer<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> Result<u64, ArgumentError<'a>> {
+    digits(given).filter(|&n| bound.holds(n)).ok_or_else(|| wrong(argument, given, Expected::Integer(bound)))
+}
+
+/// Reads a period or window; `argument` is its name in an error.
+///
+/// # Errors
+///
+/// Anything but an integer and a unit, or a length outside [`INTERVAL_MS`].
+#[inline]
+pub fn interval<'a>(argument: &'static str, given: &'a [u8]) -> Result<Interval, ArgumentError<'a>> {
+    millis(given).ok().and_then(Interval::from_millis).ok_or_else(|| {
+        let expected = match millis(given) {
+            Err(NotMillis::Bare) => Expected::Unit(INTERVAL_MS),
+            _ => Expected::Duration(INTERVAL_MS),
+        };
+        wrong(argument, given, expected)
+    })
+}
+
+fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentError<'a>> {
+    let window = limit.window().millis();
+    let ms = millis(given).ok().filter(|&ms| ms < window);
+    ms.map(Span::from_millis).ok_or_else(|| wrong("offset", given, Expected::Offset(window)))
+}
+
+/// Reads a rate: `n`, `n/unit` or `n/duration`.
+///
+/// # Errors
+///
+/// Anything else, a number outside [`RATE`] or a period outside [`INTERVAL_MS`].
+#[inline]
+pub fn rate(given: &[u8]) -> Result<Rate, ArgumentError<'_>> {
+    let slash = given.iter().position(|&byte| byte == b'/');
+    let (tokens, period) = match slash.and_then(|at| given.split_at_checked(at)) {
+        None => (given, Some(Interval::SECOND)),
+        Some((tokens, rest)) => (tokens, rate_period(rest.get(1..).unwrap_or_default())),
+    };
+    let rate = digits(tokens).zip(period).and_then(|(n, period)| Rate::new(n, period));
+    rate.ok_or_else(|| {
+        let bare =
+            slash.and_then(|at| given.get(at.saturating_add(1)..)).is_some_and(|period| digits(period).is_some());
+        wrong("rate", given, if bare { Expected::RateUnit } else { Expected::Rate })
+    })
+}
+
+/// The period of a rate: a duration whose number may be left out if it is 1.
+#[inline]
+fn rate_period(given: &[u8]) -> Option<Interval> {
+    let ms = unit_ms(given).or_else(|| millis(given).ok())?;
+    Interval::from_millis(ms)
+}
+
+/// Why bytes are not a length of time.
+enum NotMillis {
+    /// A number without a unit.
+    Bare,
+    Other,
+}
+
+/// An integer and a unit, in milliseconds.
+#[inline]
+fn millis(given: &[u8]) -> Result<u64, NotMillis> {
+    let unit = given.iter().position(|byte| !byte.is_ascii_digit());
+    let Some((number, unit)) = unit.and_then(|at| given.split_at_checked(at)) else {
+        return Err(if given.is_empty() { NotMillis::Other } else { NotMillis::Bare });
+    };
+    let ms = digits(number).zip(unit_ms(unit)).and_then(|(n, ms)| n.checked_mul(ms));
+    ms.ok_or(NotMillis::Other)
+}
+
+/// The length of a unit in milliseconds.
+#[inline]
+fn unit_ms(unit: &[u8]) -> Option<u64> {
+    match unit {
+        b"s" | b"S" => Some(1_000),
+        b"m" | b"M" => Some(60_000),
+        b"h" | b"H" => Some(3_600_000),
+        b"d" | b"D" => Some(86_400_000),
+        [b'm' | b'M', b's' | b'S'] => Some(1),
+        _ => None,
+    }
+}
+
+/// `0`, or digits without a leading zero, of at most 19 digits: more is beyond every range here.
+#[inline]
+fn digits(given: &[u8]) -> Option<u64> {
+    let leading_zero = given.len() > 1 && given.first() == Some(&b'0');
+    if given.is_empty() || given.len() > 19 || leading_zero {
+        return None;
+    }
+    let mut number = 0_u64;
+    for &byte in given {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    Some(number)
+}
+
+#[cold]
+fn wrong<'a>(argument: &'static str, got: &'a [u8], expected: Expected) -> ArgumentError<'a> {
+    ArgumentError { argument, got, expected }
+}

@@ -1,0 +1,171 @@
+//! Sliding-window counter: two counts over epoch-aligned windows, the older weighted by how much of it the sliding
+//! window still covers.
+//!
+//! Constant memory, and approximate: it takes the calls of the window before as evenly spread.
+
+use crate::decision::{Decision, Retry};
+use crate::exact::{narrow, product, quotient, quotient_up};
+use crate::limit::WindowLimit;
+use crate::time::{Interval, Span, Timestamp};
+
+/// The counts of the window of the last admitted call and of the window before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlidingCounter {
+    /// When the last admitted call was; never before the current window's start, so that it also tells the window.
+    pub(crate) updated: Timestamp,
+    pub(crate) current: u64,
+    pub(crate) previous: u64,
+    pub(crate) limit: WindowLimit,
+}
+
+impl SlidingCounter {
+    /// When the last admitted call was.
+    #[must_use]
+    pub const fn updated(&self) -> Timestamp {
+        self.updated
+    }
+
+    /// The limits of the last admitted call.
+    #[must_use]
+    pub const fn limit(&self) -> WindowLimit {
+        self.limit
+    }
+
+    /// The start of the current window.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> Timestamp {
+        window_start(self.updated, self.limit.window())
+    }
+
+    /// The moment this state stops mattering, unless another call is admitted.
+    #[inline]
+    #[must_use]
+    pub fn ends(&self) -> Timestamp {
+        let window = self.limit.window().span();
+        self.start().after(window).after(window)
+    }
+
+    /// The clock rule: a window that starts further ahead of the clock than its own length was counted under a wrong
+    /// clock, and its counts are taken to be of now's window.
+    #[inline]
+    fn corrected(self, now: Timestamp) -> Self {
+        if self.start().since(now) > self.limit.window().span() { Self { updated: now, ..self } } else { self }
+    }
+}
+
+/// The counts as they weigh at one instant.
+#[derive(Clone, Copy)]
+struct Weighed {
+    start: Timestamp,
+    current: u64,
+    previous: u64,
+    window: Interval,
+    /// How far into the current window it is.
+    into: u64,
+}
+
+impl Weighed {
+    #[inline]
+    fn new(stored: Option<SlidingCounter>, window: Interval, now: Timestamp) -> Self {
+        let empty = Self { start: window_start(now, window), current: 0, previous: 0, window, into: 0 };
+        let Some(stored) = stored else { return empty };
+        let (start, length) = (stored.start(), stored.limit.window());
+        let passed = now.since(start).micros();
+        let (current, previous, start) = if passed < length.micros() {
+            (stored.current, stored.previous, start)
+        } else if passed.wrapping_sub(length.micros()) < length.micros() {
+            (0, stored.current, start.after(length.span()))
+        } else {
+            return empty;
+        };
+        if current == 0 && previous == 0 {
+            return empty;
+        }
+        Self { start, current, previous, window: length, into: now.since(start).micros() }
+    }
+
+    /// Usage times the window: `current * W + previous * (W - into)`, exact.
+    #[inline]
+    fn weight(&self) -> u128 {
+        let left = self.window.micros().saturating_sub(self.into);
+        product(self.current, self.window.micros()).wrapping_add(product(self.previous, left))
+    }
+
+    /// The wait, from this window's start, until `free` is left for a call that does not fit now.
+    ///
+    /// `free` is the limit less the cost. Within this window `current` stays whole and `previous` shrinks; in the next
+    /// one `current` shrinks.
+    #[inline]
+    fn fits_after(&self, free: u64) -> Span {
+        let shrinks_to = |count: u64, room: u64| {
+            // The first moment of a window at which count * (W - into) <= room * W.
+            let share = core::num::NonZeroU64::new(count)
+                .map_or(self.window.micros(), |count| narrow(quotient(product(room, self.window.micros()), count).0));
+            Span::from_micros(self.window.micros().saturating_sub(share))
+        };
+        match free.checked_sub(self.current) {
+            // Room 0 gives the whole window: the next one's start.
+            Some(room) => shrinks_to(self.previous, room),
+            None => self.window.span().plus(shrinks_to(self.current, free)),
+        }
+    }
+
+    /// The wait, from this window's start, until neither count weighs.
+    #[inline]
+    fn clears_after(&self) -> Span {
+        let window = self.window.span();
+        match (self.current, self.previous) {
+            (0, 0) => Span::ZERO,
+            (0, _) => window,
+            _ => window.plus(window),
+        }
+    }
+
+    /// The wait from `now` until `after` has passed since this window's start.
+    #[inline]
+    fn wait(&self, after: Span, now: Timestamp) -> Span {
+        self.start.after(after).since(now)
+    }
+}
+
+/// Decides a call of `cost` under `limit` at `now`, and updates the state if it is admitted.
+///
+/// `None` is a limiter without usage. While the call's window differs from the stored one, the stored window decides; an
+/// admitted call then restates the usage, rounded up, as the count of its own current window. State changes only when a
+/// cost above 0 is admitted, or by the clock rule.
+#[inline]
+pub fn decide(state: &mut Option<SlidingCounter>, limit: &WindowLimit, now: Timestamp, cost: u64) -> Decision {
+    if let Some(stored) = state {
+        *stored = stored.corrected(now);
+    }
+    let counts = Weighed::new(*state, limit.window(), now);
+    let used = narrow(quotient_up(counts.weight(), counts.window.get()));
+    let wanted = used.saturating_add(cost);
+
+    if cost != 0 && wanted <= limit.limit() {
+        let now_or_start = now.max(counts.start);
+        let (current, previous) = if counts.window == limit.window() {
+            (counts.current.saturating_add(cost), counts.previous)
+        } else {
+            (wanted, 0)
+        };
+        let stored = SlidingCounter { updated: now_or_start, current, previous, limit: *limit };
+        *state = Some(stored);
+        return Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset: stored.ends().since(now) };
+    }
+
+    let reset = if used == 0 { Span::ZERO } else { counts.wait(counts.clears_after(), now) };
+    let retry = match limit.limit().checked_sub(cost) {
+        _ if cost == 0 => Retry::Now,
+        None => Retry::Never,
+        Some(free) => Retry::After(counts.wait(counts.fits_after(free), now)),
+    };
+    Decision { limit: limit.limit(), used, retry, reset }
+}
+
+/// The start of the epoch-aligned window that holds `at`.
+#[inline]
+fn window_start(at: Timestamp, window: Interval) -> Timestamp {
+    Timestamp::from_micros(at.micros().saturating_sub(at.micros() % window.get()))
+}
