@@ -31,7 +31,7 @@ impl Expiry {
     #[must_use]
     pub fn plan(stored: Option<u64>, needed: Timestamp, now: Timestamp, slack: Span) -> Self {
         if let Some(at_ms) = stored {
-            let at = Timestamp::from_micros(at_ms.saturating_mul(1_000));
+            let at = Timestamp::default().after(Span::from_millis(at_ms));
             let room = needed.since(now).max(ROOM);
             if at >= needed && at <= needed.after(room) {
                 return Self { at_ms, moved: false };

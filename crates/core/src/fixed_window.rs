@@ -44,7 +44,8 @@ impl FixedWindow {
     /// The end of a window of this start and of length `window`.
     #[inline]
     fn end(&self, window: Interval) -> Timestamp {
-        Timestamp::from_micros(self.start.saturating_add_unsigned(window.micros()).try_into().unwrap_or(0))
+        let end = self.start.saturating_add_unsigned(window.micros());
+        Timestamp::default().after(Span::from_micros(end.try_into().unwrap_or(0)))
     }
 
     /// The moment this state stops mattering.

@@ -7,12 +7,13 @@ use crate::limit::INTERVAL_MS;
 /// Microseconds in a millisecond.
 const MS: u64 = 1_000;
 
-/// An instant: microseconds since the Unix epoch, at most [`Timestamp::MAX`].
+/// An instant: microseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// 2^62 us, about the year 148000: far enough that an instant plus any wait is still a positive `i64`.
+    /// 2^62 us, about the year 148000: no clock and no stored time is later. What is still to come after it, the end of
+    /// a wait or an expiry, may be; it is still a positive `i64`.
     pub const MAX: Self = Self(1 << 62);
 
     /// The instant `us` after the epoch; a clock beyond [`Timestamp::MAX`] stands still there.
@@ -50,11 +51,11 @@ impl Timestamp {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The instant `span` later.
+    /// The instant `span` later, which may lie beyond [`Timestamp::MAX`].
     #[inline]
     #[must_use]
     pub const fn after(self, span: Span) -> Self {
-        Self::from_micros(self.0.saturating_add(span.0))
+        Self(self.0.saturating_add(span.0))
     }
 }
 

@@ -21,14 +21,7 @@ struct Step {
 }
 
 const fn step(at: u64, cost: u64, allowed: bool, remaining: u64, wait: i64, reset: u64) -> Step {
-    Step {
-        at,
-        cost,
-        allowed,
-        remaining,
-        wait,
-        reset,
-    }
+    Step { at, cost, allowed, remaining, wait, reset }
 }
 
 fn follow(steps: &[Step], mut call: impl FnMut(&Int, &Int) -> Verdict) {
@@ -48,40 +41,23 @@ fn follow(steps: &[Step], mut call: impl FnMut(&Int, &Int) -> Verdict) {
 }
 
 fn bucket_limit(capacity: u64, tokens: u64, period: u64) -> bucket::Limit {
-    bucket::Limit {
-        capacity: int(capacity),
-        tokens: int(tokens),
-        period: int(period),
-    }
+    bucket::Limit { capacity: int(capacity), tokens: int(tokens), period: int(period) }
 }
 
 fn fixed_limit(limit: u64, window: u64) -> fixed_window::Limit {
-    fixed_window::Limit {
-        limit: int(limit),
-        window: int(window),
-        aligned: None,
-    }
+    fixed_window::Limit { limit: int(limit), window: int(window), aligned: None }
 }
 
 fn aligned_limit(limit: u64, window: u64, offset: u64) -> fixed_window::Limit {
-    fixed_window::Limit {
-        aligned: Some(int(offset)),
-        ..fixed_limit(limit, window)
-    }
+    fixed_window::Limit { aligned: Some(int(offset)), ..fixed_limit(limit, window) }
 }
 
 fn log_limit(limit: u64, window: u64) -> sliding_log::Limit {
-    sliding_log::Limit {
-        limit: int(limit),
-        window: int(window),
-    }
+    sliding_log::Limit { limit: int(limit), window: int(window) }
 }
 
 fn counter_limit(limit: u64, window: u64) -> sliding_counter::Limit {
-    sliding_counter::Limit {
-        limit: int(limit),
-        window: int(window),
-    }
+    sliding_counter::Limit { limit: int(limit), window: int(window) }
 }
 
 #[test]
@@ -131,13 +107,9 @@ fn a_bucket_forgets_what_its_old_rate_has_paid() {
     let mut bucket = Bucket::default();
     bucket.call(&bucket_limit(10, 10, S), &int(0), &int(10));
     let daily = bucket_limit(10, 1, 86_400 * S);
-    follow(
-        &[
-            step(999_999, 1, false, 0, 1, 1),
-            step(1_000_000, 1, true, 9, 0, 86_400 * S),
-        ],
-        |now, cost| bucket.call(&daily, now, cost),
-    );
+    follow(&[step(999_999, 1, false, 0, 1, 1), step(1_000_000, 1, true, 9, 0, 86_400 * S)], |now, cost| {
+        bucket.call(&daily, now, cost)
+    });
 }
 
 #[test]
@@ -186,13 +158,9 @@ fn an_aligned_window_ends_at_its_offset() {
     );
     let mut window = FixedWindow::default();
     let limit = aligned_limit(3, 10 * S, 4 * S);
-    follow(
-        &[
-            step(33 * S, 1, true, 2, 0, S),
-            step(34 * S, 1, true, 2, 0, 10 * S),
-        ],
-        |now, cost| window.call(&limit, now, cost),
-    );
+    follow(&[step(33 * S, 1, true, 2, 0, S), step(34 * S, 1, true, 2, 0, 10 * S)], |now, cost| {
+        window.call(&limit, now, cost)
+    });
 }
 
 #[test]
@@ -292,15 +260,9 @@ fn a_counter_restates_its_usage_when_its_window_changes() {
     // At 12.5 s three tokens weigh 2.25 under the old window, which rules until a call is admitted.
     let shorter = counter_limit(10, S);
     let refused = counter.call(&shorter, &int(12_500 * MS), &int(8));
-    assert_eq!(
-        (refused.remaining, refused.reset),
-        (int(7), int(7_500 * MS))
-    );
+    assert_eq!((refused.remaining, refused.reset), (int(7), int(7_500 * MS)));
     let admitted = counter.call(&shorter, &int(12_500 * MS), &int(1));
-    assert_eq!(
-        (admitted.remaining, admitted.reset),
-        (int(6), int(1_500 * MS))
-    );
+    assert_eq!((admitted.remaining, admitted.reset), (int(6), int(1_500 * MS)));
 }
 
 /// The least wait at which a copy of the state admits the call, found without any formula.

@@ -1,4 +1,6 @@
 //! The core against an exact model and against the laws it promises.
+//!
+//! `PROPTEST_CASES` sets how many random sequences each property is tried on.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
@@ -10,5 +12,20 @@
     clippy::unwrap_used
 )]
 
+use proptest::test_runner::Config;
+
+mod agreement;
+mod generate;
+mod key;
 mod model;
 mod model_cases;
+
+/// How often a property is tried: `usually`, unless the environment says otherwise. What fails is printed in full and
+/// becomes a test of its own, so no file of seeds is kept.
+fn runs(usually: u32) -> Config {
+    let cases = match std::env::var("PROPTEST_CASES") {
+        Ok(_) => Config::default().cases,
+        Err(_) => usually,
+    };
+    Config { cases, failure_persistence: None, ..Config::default() }
+}

@@ -25,10 +25,7 @@ impl Limit {
 
     /// The smallest part of a token that this rate tells apart is one in `period`.
     fn round_up(&self, debt: &Fraction) -> Fraction {
-        Fraction::new(
-            (debt * &self.period).ceil().to_integer(),
-            self.period.clone(),
-        )
+        Fraction::new((debt * &self.period).ceil().to_integer(), self.period.clone())
     }
 }
 
@@ -82,11 +79,7 @@ impl Bucket {
         if *cost <= limit.capacity && wanted <= capacity {
             let time = now + &behind;
             let left = (&capacity - &wanted).floor().to_integer();
-            let stored = Stored {
-                debt: wanted,
-                time,
-                limit: limit.clone(),
-            };
+            let stored = Stored { debt: wanted, time, limit: limit.clone() };
             let reset = stored.life() + behind;
             self.stored = Some(stored);
             return Verdict::allowed(&limit.capacity, left, reset);
@@ -108,9 +101,7 @@ impl Bucket {
     }
 
     pub fn is_idle(&self, now: &Int) -> bool {
-        self.stored
-            .as_ref()
-            .is_none_or(|stored| stored.is_idle(now))
+        self.stored.as_ref().is_none_or(|stored| stored.is_idle(now))
     }
 
     /// True if the state was rewritten.
@@ -125,9 +116,7 @@ impl Bucket {
     }
 
     fn behind(&self, now: &Int) -> Int {
-        self.stored
-            .as_ref()
-            .map_or_else(Int::zero, |stored| (&stored.time - now).max(Int::zero()))
+        self.stored.as_ref().map_or_else(Int::zero, |stored| (&stored.time - now).max(Int::zero()))
     }
 
     fn debt_under(&self, limit: &Limit, now: &Int) -> Fraction {

@@ -35,9 +35,7 @@ impl FixedWindow {
     pub fn call(&mut self, limit: &Limit, now: &Int, cost: &Int) -> Verdict {
         self.correct_the_clock(now);
         let open = self.open_window(&limit.window, now);
-        let used = open
-            .as_ref()
-            .map_or_else(Int::zero, |window| window.used.clone());
+        let used = open.as_ref().map_or_else(Int::zero, |window| window.used.clone());
         let until_end = |window: &Stored| window.useful_until() - now;
         let reset = open.as_ref().map_or_else(Int::zero, until_end);
 
@@ -55,31 +53,18 @@ impl FixedWindow {
             self.stored = Some(admitted);
             return Verdict::allowed(&limit.limit, left, reset);
         }
-        let retry = if *cost > limit.limit {
-            Wait::Never
-        } else {
-            Wait::After(reset.clone())
-        };
+        let retry = if *cost > limit.limit { Wait::Never } else { Wait::After(reset.clone()) };
         Verdict::refused(&limit.limit, &limit.limit - used, retry, reset)
     }
 
     pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
-        let stored = self
-            .stored
-            .as_ref()
-            .filter(|stored| *now < stored.useful_until())?;
-        let limit = Limit {
-            limit: stored.limit.clone(),
-            window: stored.window.clone(),
-            aligned: None,
-        };
+        let stored = self.stored.as_ref().filter(|stored| *now < stored.useful_until())?;
+        let limit = Limit { limit: stored.limit.clone(), window: stored.window.clone(), aligned: None };
         Some(self.clone().call(&limit, now, cost))
     }
 
     pub fn is_idle(&self, now: &Int) -> bool {
-        self.stored
-            .as_ref()
-            .is_none_or(|stored| stored.useful_until() <= *now)
+        self.stored.as_ref().is_none_or(|stored| stored.useful_until() <= *now)
     }
 
     pub fn correct_the_clock(&mut self, now: &Int) -> bool {
@@ -96,10 +81,7 @@ impl FixedWindow {
     fn open_window(&self, window: &Int, now: &Int) -> Option<Stored> {
         let stored = self.stored.as_ref()?;
         let window = window.min(&stored.window).clone();
-        let cut = Stored {
-            window,
-            ..stored.clone()
-        };
+        let cut = Stored { window, ..stored.clone() };
         (*now < cut.useful_until()).then_some(cut)
     }
 }
@@ -109,10 +91,5 @@ fn new_window(limit: &Limit, now: &Int) -> Stored {
         None => now.clone(),
         Some(offset) => (now - offset).div_floor(&limit.window) * &limit.window + offset,
     };
-    Stored {
-        start,
-        used: Int::zero(),
-        limit: limit.limit.clone(),
-        window: limit.window.clone(),
-    }
+    Stored { start, used: Int::zero(), limit: limit.limit.clone(), window: limit.window.clone() }
 }

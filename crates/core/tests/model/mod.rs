@@ -41,23 +41,11 @@ pub struct Verdict {
 
 impl Verdict {
     fn allowed(limit: &Int, left: Int, reset: Int) -> Self {
-        Self {
-            allowed: true,
-            limit: limit.clone(),
-            remaining: at_least_zero(left),
-            retry: Wait::Now,
-            reset,
-        }
+        Self { allowed: true, limit: limit.clone(), remaining: at_least_zero(left), retry: Wait::Now, reset }
     }
 
     fn refused(limit: &Int, left: Int, retry: Wait, reset: Int) -> Self {
-        Self {
-            allowed: false,
-            limit: limit.clone(),
-            remaining: at_least_zero(left),
-            retry,
-            reset,
-        }
+        Self { allowed: false, limit: limit.clone(), remaining: at_least_zero(left), retry, reset }
     }
 }
 

@@ -61,25 +61,17 @@ impl SlidingCounter {
         let time = self.effective(now);
         let behind = &time - now;
         let used = self.used(&time);
-        let left = (Fraction::from_integer(limit.limit.clone()) - &used)
-            .floor()
-            .to_integer();
+        let left = (Fraction::from_integer(limit.limit.clone()) - &used).floor().to_integer();
         let reset = self.reset(&time) + &behind;
 
         if cost.is_zero() {
             return Verdict::allowed(&limit.limit, left, reset);
         }
         if fits(&used, cost, limit) {
-            let admitted = match self
-                .stored
-                .as_ref()
-                .and_then(|stored| stored.rolled_to(&time))
-            {
-                Some(rolled) if rolled.limit.window == limit.window => Stored {
-                    current: &rolled.current + cost,
-                    limit: limit.clone(),
-                    ..rolled
-                },
+            let admitted = match self.stored.as_ref().and_then(|stored| stored.rolled_to(&time)) {
+                Some(rolled) if rolled.limit.window == limit.window => {
+                    Stored { current: &rolled.current + cost, limit: limit.clone(), ..rolled }
+                }
                 _ => Stored {
                     start: time.div_floor(&limit.window) * &limit.window,
                     current: used.ceil().to_integer() + cost,
@@ -91,11 +83,8 @@ impl SlidingCounter {
             let left = left_after(limit, &self.used(&time));
             return Verdict::allowed(&limit.limit, left, self.reset(&time) + behind);
         }
-        let retry = if *cost > limit.limit {
-            Wait::Never
-        } else {
-            Wait::After(self.first_fit(limit, cost, &time) + behind)
-        };
+        let retry =
+            if *cost > limit.limit { Wait::Never } else { Wait::After(self.first_fit(limit, cost, &time) + behind) };
         Verdict::refused(&limit.limit, left, retry, reset)
     }
 
@@ -121,10 +110,7 @@ impl SlidingCounter {
 
     /// A clock that is behind reads as the start of the stored window.
     fn effective(&self, now: &Int) -> Int {
-        self.stored
-            .as_ref()
-            .map_or(now, |stored| (&stored.start).max(now))
-            .clone()
+        self.stored.as_ref().map_or(now, |stored| (&stored.start).max(now)).clone()
     }
 
     fn used(&self, time: &Int) -> Fraction {
@@ -167,7 +153,5 @@ fn fits(used: &Fraction, cost: &Int, limit: &Limit) -> bool {
 }
 
 fn left_after(limit: &Limit, used: &Fraction) -> Int {
-    (Fraction::from_integer(limit.limit.clone()) - used)
-        .floor()
-        .to_integer()
+    (Fraction::from_integer(limit.limit.clone()) - used).floor().to_integer()
 }

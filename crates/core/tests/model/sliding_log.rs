@@ -24,11 +24,7 @@ pub struct Stored {
 
 impl Stored {
     pub fn newest(&self) -> &Int {
-        self.events
-            .iter()
-            .map(|event| &event.time)
-            .max()
-            .expect("a log holds an event")
+        self.events.iter().map(|event| &event.time).max().expect("a log holds an event")
     }
 
     pub fn useful_until(&self) -> Int {
@@ -49,24 +45,16 @@ impl SlidingLog {
         let mut events = self.counting(&window, &time);
         let used = weight(&events);
         let leaves = |event: &Event, window: &Int| &event.time + window - now;
-        let reset = events
-            .last()
-            .map_or_else(Int::zero, |newest| leaves(newest, &window));
+        let reset = events.last().map_or_else(Int::zero, |newest| leaves(newest, &window));
 
         if cost.is_zero() {
             return Verdict::allowed(&limit.limit, &limit.limit - used, reset);
         }
         if &used + cost <= limit.limit {
-            let event = Event {
-                time,
-                weight: cost.clone(),
-            };
+            let event = Event { time, weight: cost.clone() };
             let reset = leaves(&event, &limit.window);
             events.push(event);
-            self.stored = Some(Stored {
-                events,
-                limit: limit.clone(),
-            });
+            self.stored = Some(Stored { events, limit: limit.clone() });
             return Verdict::allowed(&limit.limit, &limit.limit - used - cost, reset);
         }
         let retry = if *cost > limit.limit {
@@ -77,10 +65,7 @@ impl SlidingLog {
                 still -= &event.weight;
                 &still + cost <= limit.limit
             });
-            Wait::After(leaves(
-                makes_room.expect("all gone is room enough"),
-                &window,
-            ))
+            Wait::After(leaves(makes_room.expect("all gone is room enough"), &window))
         };
         Verdict::refused(&limit.limit, &limit.limit - used, retry, reset)
     }
@@ -91,9 +76,7 @@ impl SlidingLog {
     }
 
     pub fn is_idle(&self, now: &Int) -> bool {
-        self.stored
-            .as_ref()
-            .is_none_or(|stored| stored.useful_until() <= *now)
+        self.stored.as_ref().is_none_or(|stored| stored.useful_until() <= *now)
     }
 
     pub fn correct_the_clock(&mut self, now: &Int) -> bool {
@@ -102,10 +85,7 @@ impl SlidingLog {
                 let newest = stored.newest().clone();
                 let window = stored.limit.window.clone();
                 let weight = weight(&self.counting(&window, &newest));
-                let events = vec![Event {
-                    time: now.clone(),
-                    weight,
-                }];
+                let events = vec![Event { time: now.clone(), weight }];
                 if let Some(stored) = &mut self.stored {
                     stored.events = events;
                 }
@@ -122,17 +102,11 @@ impl SlidingLog {
 
     /// A clock that is behind reads as the newest event's time: what was dropped stays dropped.
     fn effective(&self, now: &Int) -> Int {
-        self.stored
-            .as_ref()
-            .map_or(now, |stored| stored.newest().max(now))
-            .clone()
+        self.stored.as_ref().map_or(now, |stored| stored.newest().max(now)).clone()
     }
 
     fn window_for(&self, window: &Int) -> Int {
-        self.stored
-            .as_ref()
-            .map_or(window, |stored| (&stored.limit.window).min(window))
-            .clone()
+        self.stored.as_ref().map_or(window, |stored| (&stored.limit.window).min(window)).clone()
     }
 
     fn counting(&self, window: &Int, time: &Int) -> Vec<Event> {

@@ -1,0 +1,289 @@
+//! Random calls, with a taste for corners: bounds and their neighbours, the very moment at which something changes,
+//! costs at what is left, clocks that step.
+
+use limiter_core::limit::{Bound, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE};
+use limiter_core::time::Timestamp;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// The numbers of one call. An algorithm uses those it has a word for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Capacity, burst or limit.
+    pub amount: u64,
+    /// Tokens a period.
+    pub tokens: u64,
+    /// Period or window.
+    pub interval_ms: u64,
+    pub alignment: Option<Offset>,
+}
+
+impl Numbers {
+    pub fn interval_us(&self) -> u64 {
+        self.interval_ms * 1_000
+    }
+
+    /// The tokens of a rate that fills the bucket within the bound.
+    pub fn filling_tokens(&self) -> u64 {
+        let full = u128::from(self.amount) * u128::from(self.interval_us());
+        let least = full.div_ceil(u128::from(FILL_MAX_US));
+        self.tokens.max(u64::try_from(least).unwrap())
+    }
+
+    /// The time to fill or the window's length, rounded down: the span of the clock rule.
+    pub fn span_us(&self, bucket: bool) -> u64 {
+        if !bucket {
+            return self.interval_us();
+        }
+        let full = u128::from(self.amount) * u128::from(self.interval_us());
+        u64::try_from(full / u128::from(self.filling_tokens())).unwrap()
+    }
+
+    pub fn offset_ms(&self) -> Option<u64> {
+        self.alignment.map(|offset| match offset {
+            Offset::None => 0,
+            Offset::Last => self.interval_ms - 1,
+            Offset::Part(of_256) => u64::try_from(u128::from(self.interval_ms) * u128::from(of_256) / 256).unwrap(),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offset {
+    None,
+    Last,
+    Part(u8),
+}
+
+/// A cost, in terms of what the call before was told.
+#[derive(Clone, Copy, Debug)]
+pub enum Cost {
+    Exactly(u64),
+    /// What was left, and this many more.
+    Remaining(i64),
+    /// The limit, and this many more.
+    Limit(i64),
+}
+
+/// When a call comes, in terms of what the call before was told.
+#[derive(Clone, Copy, Debug)]
+pub enum Pause {
+    None,
+    Forward(u64),
+    Back(u64),
+    /// The wait that a refusal asked for, and this much more.
+    Retry(i64),
+    /// The time until as good as new, and this much more.
+    Reset(i64),
+    /// A part of that time, in 256ths.
+    PartOfReset(u8),
+    /// A step back by the limiter's span, and this much more.
+    SpanBack(i64),
+    /// A step back by a part of the span, in 256ths.
+    PartOfSpanBack(u8),
+    /// Forward by the period or window, and this much more.
+    Interval(i64),
+    At(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub numbers: Numbers,
+    pub cost: Cost,
+    pub pause: Pause,
+}
+
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub start: u64,
+    pub calls: Vec<Call>,
+}
+
+/// What the next call's cost and time may refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    pub limit: u64,
+    pub remaining: u64,
+    pub retry_us: u64,
+    pub reset_us: u64,
+    pub span_us: u64,
+    pub interval_us: u64,
+}
+
+impl Cost {
+    pub fn resolve(self, told: &Told) -> u64 {
+        let cost = match self {
+            Self::Exactly(cost) => cost,
+            Self::Remaining(more) => told.remaining.saturating_add_signed(more),
+            Self::Limit(more) => told.limit.saturating_add_signed(more),
+        };
+        cost.clamp(COST.min, COST.max)
+    }
+}
+
+impl Pause {
+    pub fn resolve(self, now: u64, told: &Told) -> u64 {
+        let part = |whole: u64, of_256: u8| u64::try_from(u128::from(whole) * u128::from(of_256) / 256).unwrap();
+        let later = match self {
+            Self::None => now,
+            Self::Forward(us) => now.saturating_add(us),
+            Self::Back(us) => now.saturating_sub(us),
+            Self::Retry(more) => now.saturating_add(told.retry_us).saturating_add_signed(more),
+            Self::Reset(more) => now.saturating_add(told.reset_us).saturating_add_signed(more),
+            Self::PartOfReset(of_256) => now.saturating_add(part(told.reset_us, of_256)),
+            Self::SpanBack(more) => now.saturating_sub(told.span_us).saturating_add_signed(-more),
+            Self::PartOfSpanBack(of_256) => now.saturating_sub(part(told.span_us, of_256)),
+            Self::Interval(more) => now.saturating_add(told.interval_us).saturating_add_signed(more),
+            Self::At(us) => us,
+        };
+        later.min(Timestamp::MAX.micros())
+    }
+}
+
+/// A number within a bound: small, at an end, round or near it, or of any size.
+fn within(bound: Bound) -> impl Strategy<Value = u64> {
+    let Bound { min, max } = bound;
+    prop_oneof![
+        6 => (0..=20_u64).prop_map(move |n| min + n),
+        2 => (0..=3_u64).prop_map(move |n| max - n),
+        2 => (0..=15_u32, 0..=2_u64).prop_map(|(tens, more)| 10_u64.pow(tens) + more - 1),
+        1 => (0..=60_u32, 0..=2_u64).prop_map(|(twos, more)| (1 << twos) + more - 1),
+        3 => (0..=60_u32, any::<u64>()).prop_map(|(bits, n)| n >> (63 - bits)),
+    ]
+    .prop_map(move |n| n.clamp(min, max))
+}
+
+fn interval_ms() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        3 => within(INTERVAL_MS),
+        2 => select(vec![1_000_u64, 10_000, 60_000, 3_600_000, 86_400_000]),
+        1 => 1..=10_u64,
+    ]
+}
+
+fn alignment() -> impl Strategy<Value = Option<Offset>> {
+    prop_oneof![
+        2 => Just(None),
+        1 => Just(Some(Offset::None)),
+        1 => Just(Some(Offset::Last)),
+        1 => any::<u8>().prop_map(|part| Some(Offset::Part(part))),
+    ]
+}
+
+pub fn numbers() -> impl Strategy<Value = Numbers> {
+    (within(CAPACITY), within(RATE), interval_ms(), alignment())
+        .prop_map(|(amount, tokens, interval_ms, alignment)| Numbers { amount, tokens, interval_ms, alignment })
+}
+
+/// A change of one number by a little, by a factor, or to anything.
+fn changed(old: u64, bound: Bound) -> impl Strategy<Value = u64> {
+    prop_oneof![
+        3 => Just(old),
+        2 => (-2..=2_i64).prop_map(move |more| old.saturating_add_signed(more)),
+        1 => (2..=100_u64).prop_map(move |factor| old.saturating_mul(factor)),
+        1 => (2..=100_u64).prop_map(move |factor| old / factor),
+        1 => within(bound),
+    ]
+    .prop_map(move |n| n.clamp(bound.min, bound.max))
+}
+
+fn related(old: Numbers) -> impl Strategy<Value = Numbers> {
+    (
+        changed(old.amount, CAPACITY),
+        changed(old.tokens, RATE),
+        changed(old.interval_ms, INTERVAL_MS),
+        prop_oneof![Just(old.alignment), alignment()],
+    )
+        .prop_map(|(amount, tokens, interval_ms, alignment)| Numbers { amount, tokens, interval_ms, alignment })
+}
+
+fn cost() -> impl Strategy<Value = Cost> {
+    prop_oneof![
+        6 => Just(Cost::Exactly(1)),
+        1 => Just(Cost::Exactly(0)),
+        2 => (2..=5_u64).prop_map(Cost::Exactly),
+        1 => within(COST).prop_map(Cost::Exactly),
+        3 => (-2..=1_i64).prop_map(Cost::Remaining),
+        1 => (-1..=1_i64).prop_map(Cost::Limit),
+    ]
+}
+
+fn nudge() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => -1..=1_i64, 1 => -1_000..=1_000_i64]
+}
+
+fn microseconds() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        2 => 0..=3_u64,
+        2 => 0..=2_000_u64,
+        2 => (0..=62_u32, any::<u64>()).prop_map(|(bits, n)| n >> (63 - bits)),
+    ]
+}
+
+fn forward() -> impl Strategy<Value = Pause> {
+    prop_oneof![
+        5 => Just(Pause::None),
+        3 => microseconds().prop_map(Pause::Forward),
+        3 => nudge().prop_map(|more| Pause::Retry(more.max(0))),
+        1 => Just(Pause::Retry(-1)),
+        2 => nudge().prop_map(|more| Pause::Reset(more.max(0))),
+        1 => Just(Pause::Reset(-1)),
+        2 => any::<u8>().prop_map(Pause::PartOfReset),
+        1 => nudge().prop_map(|more| Pause::Interval(more.max(0))),
+    ]
+}
+
+fn any_way() -> impl Strategy<Value = Pause> {
+    prop_oneof![
+        8 => forward(),
+        1 => microseconds().prop_map(Pause::Back),
+        2 => nudge().prop_map(Pause::SpanBack),
+        1 => any::<u8>().prop_map(Pause::PartOfSpanBack),
+        1 => prop_oneof![0..=3_u64, (0..=3_u64).prop_map(|n| Timestamp::MAX.micros() - n)].prop_map(Pause::At),
+    ]
+}
+
+fn start() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 1_700_000_000_000_000..=1_900_000_000_000_000_u64,
+        1 => 0..=3_u64,
+        1 => microseconds(),
+        1 => (0..=3_u64).prop_map(|n| Timestamp::MAX.micros() - n),
+    ]
+}
+
+fn scenario_of(
+    numbers: impl Strategy<Value = Numbers>,
+    pause: impl Strategy<Value = Pause> + Clone + 'static,
+    length: usize,
+) -> impl Strategy<Value = Scenario> {
+    let few = prop_oneof![3 => 1..=24_usize, 1 => 1..=length];
+    let palette =
+        numbers.prop_flat_map(|first| (Just(first), related(first), prop_oneof![related(first), self::numbers()]));
+    (palette, start(), few).prop_flat_map(move |((first, second, third), start, length)| {
+        let choice = prop_oneof![6 => Just(first), 2 => Just(second), 1 => Just(third)];
+        let call = (choice, cost(), pause.clone()).prop_map(|(numbers, cost, pause)| Call { numbers, cost, pause });
+        prop::collection::vec(call, 1..=length).prop_map(move |calls| Scenario { start, calls })
+    })
+}
+
+/// Calls under limits that change, on a clock that steps both ways.
+pub fn scenario(length: usize) -> impl Strategy<Value = Scenario> {
+    scenario_of(numbers(), any_way().boxed(), length)
+}
+
+/// Calls under limits that change, on a clock that only goes forward.
+pub fn forward_scenario(length: usize) -> impl Strategy<Value = Scenario> {
+    scenario_of(numbers(), forward().boxed(), length)
+}
+
+/// Calls under one limit, on a clock that only goes forward.
+pub fn steady_scenario(length: usize) -> impl Strategy<Value = Scenario> {
+    forward_scenario(length).prop_map(|mut scenario| {
+        let first = scenario.calls[0].numbers;
+        for call in &mut scenario.calls {
+            call.numbers = first;
+        }
+        scenario
+    })
+}
