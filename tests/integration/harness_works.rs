@@ -40,10 +40,7 @@ fn a_running_clock_is_ahead_by_its_offset() {
 
 #[test]
 fn a_killed_server_comes_back_in_its_folder_with_its_append_only_file() {
-    let mut server = bare()
-        .config("appendonly", "yes")
-        .config("appendfsync", "always")
-        .start();
+    let mut server = bare().config("appendonly", "yes").config("appendfsync", "always").start();
     server.run("SET k v");
     server.kill();
     server.relaunch_with(|builder| builder.config("maxclients", 100));
@@ -57,10 +54,7 @@ fn a_killed_server_comes_back_in_its_folder_with_its_append_only_file() {
 fn replicas_follow_and_share_the_clock_of_their_primary() {
     let primary = bare().start();
     let replica = bare().replica_of(&primary).start();
-    let behind = bare()
-        .replica_of(&replica)
-        .clock(&Clock::stopped_at(START - H))
-        .start();
+    let behind = bare().replica_of(&replica).clock(&Clock::stopped_at(START - H)).start();
     primary.run("SET k v PX 5000");
     primary.wait_for_replicas(1);
     replica.wait_for_replicas(1);
@@ -87,8 +81,5 @@ fn a_server_that_dies_fails_the_test() {
 
 #[test]
 fn commands_are_split_into_words_as_redis_cli_does() {
-    assert_eq!(
-        words(r#" SET  "a \x00\xff\"" é "" "#),
-        [&b"SET"[..], b"a \x00\xff\"", "é".as_bytes(), b""]
-    );
+    assert_eq!(words(r#" SET  "a \x00\xff\"" é "" "#), [&b"SET"[..], b"a \x00\xff\"", "é".as_bytes(), b""]);
 }

@@ -7,7 +7,7 @@ use crate::fixed_window::{self, Opening};
 use crate::limit::{BucketLimit, WindowLimit};
 use crate::record::{self, Algorithm, Record, RecordError, Small, Stored};
 use crate::sliding_counter;
-use crate::sliding_log::{self, Log};
+use crate::sliding_log::{self, Event, HEADER_LEN, Log, Rewrite};
 use crate::time::{Span, Timestamp};
 
 /// The limits of one call, and with them its algorithm.
@@ -43,7 +43,7 @@ impl Limit {
 /// How the stored bytes change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// The call was refused, or cost nothing.
+    /// Not at all: the call was refused, or cost nothing.
     None,
     /// The record is replaced.
     Replace {
@@ -52,8 +52,22 @@ pub enum Change<'a> {
         /// The key's expiry.
         expiry: Expiry,
     },
-    /// A sliding log changes.
-    Log(sliding_log::Change<'a>),
+    /// One event is added at the end of a log; its header is replaced if it changed.
+    Append {
+        /// The event.
+        event: Event,
+        /// The new header, if it changed.
+        header: Option<[u8; HEADER_LEN]>,
+        /// The key's new expiry in milliseconds since the epoch, if it moved.
+        expiry_ms: Option<u64>,
+    },
+    /// A log is written anew.
+    Rewrite {
+        /// What to write.
+        rewrite: Rewrite<'a>,
+        /// The key's expiry.
+        expiry: Expiry,
+    },
 }
 
 /// The verdict and its effect.
@@ -93,10 +107,6 @@ pub fn decide<'a>(
         Limit::SlidingLog(limit) => {
             let stored = read(record, Algorithm::SlidingLog, Log::decode)?;
             let (decision, change) = sliding_log::decide(stored.as_ref(), limit, now, cost);
-            let change = match change {
-                sliding_log::Change::None => Change::None,
-                change => Change::Log(change),
-            };
             Ok(Outcome { decision, change })
         }
         Limit::SlidingCounter(limit) => {

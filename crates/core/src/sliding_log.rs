@@ -5,6 +5,7 @@
 //! weighed by one subtraction. Dead events stay in front of the living until they are as many; a binary search finds
 //! where they end, and the record is then rewritten without them: any call takes O(log n), amortised for the admitted.
 
+use crate::call::Change;
 use crate::decision::{Decision, Retry};
 use crate::exact::narrow;
 use crate::expiry::Expiry;
@@ -171,29 +172,6 @@ impl<'a> Log<'a> {
         }
         Some(self.events.weight_from(self.events.first_living(self.dead, window, newest)))
     }
-}
-
-/// What an admitted call does to the stored bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change<'a> {
-    /// Nothing.
-    None,
-    /// One event is added at the end; the header is replaced if it changed.
-    Append {
-        /// The event.
-        event: Event,
-        /// The new header, if it changed.
-        header: Option<[u8; HEADER_LEN]>,
-        /// The key's new expiry in milliseconds since the epoch, if it moved.
-        expiry_ms: Option<u64>,
-    },
-    /// The whole record is written anew.
-    Rewrite {
-        /// What to write.
-        rewrite: Rewrite<'a>,
-        /// The key's expiry.
-        expiry: Expiry,
-    },
 }
 
 /// The bytes of one event.

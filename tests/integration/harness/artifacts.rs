@@ -13,8 +13,9 @@ const CLOCK_SOURCE: &str = include_str!("../../clock/clock.c");
 pub fn module_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("RL_TEST_MODULE") {
-        Some(path) => fs::canonicalize(&path)
-            .unwrap_or_else(|error| panic!("RL_TEST_MODULE={}: {error}", path.display())),
+        Some(path) => {
+            fs::canonicalize(&path).unwrap_or_else(|error| panic!("RL_TEST_MODULE={}: {error}", path.display()))
+        }
         None => once_a_run("module", build_module),
     })
 }
@@ -48,24 +49,12 @@ fn build_module() -> PathBuf {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
-    assert!(
-        output.status.success(),
-        "the module does not build:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "the module does not build:\n{}", String::from_utf8_lossy(&output.stderr));
     let messages = String::from_utf8(output.stdout).unwrap();
-    let name = format!(
-        "{}redis_limiter{}",
-        env::consts::DLL_PREFIX,
-        env::consts::DLL_SUFFIX
-    );
+    let name = format!("{}redis_limiter{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let path = messages
         .split('"')
-        .find(|text| {
-            Path::new(text)
-                .file_name()
-                .is_some_and(|file| file == &*name)
-        })
+        .find(|text| Path::new(text).file_name().is_some_and(|file| file == &*name))
         .unwrap_or_else(|| panic!("cargo names no {name}:\n{messages}"));
     PathBuf::from(path)
 }
@@ -82,17 +71,11 @@ fn build_clock() -> PathBuf {
     let object = folder.join(format!("libclock-{unique}.tmp"));
     fs::write(&source, CLOCK_SOURCE).unwrap();
     let output = Command::new("cc")
-        .args([
-            "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
-        ])
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .args([&object, &source])
         .output()
         .expect("the C compiler `cc` is installed");
-    assert!(
-        output.status.success(),
-        "clock.c does not build:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "clock.c does not build:\n{}", String::from_utf8_lossy(&output.stderr));
     fs::rename(&object, &library).unwrap();
     fs::rename(&source, &stamp).unwrap();
     library

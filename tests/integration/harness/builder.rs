@@ -24,9 +24,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             binary: env::var_os("RL_TEST_SERVER").map(PathBuf::from),
-            image: env::var("RL_TEST_IMAGE")
-                .ok()
-                .filter(|image| !image.is_empty()),
+            image: env::var("RL_TEST_IMAGE").ok().filter(|image| !image.is_empty()),
             module: Some(Vec::new()),
             module_path: None,
             clock: Some(Clock::stopped_at(START)),
@@ -120,8 +118,7 @@ impl Builder {
     /// Starts the server and waits until it accepts connections.
     #[must_use]
     pub fn start(self) -> Server {
-        self.try_start()
-            .unwrap_or_else(|log| panic!("the server does not start:\n{log}"))
+        self.try_start().unwrap_or_else(|log| panic!("the server does not start:\n{log}"))
     }
 
     /// The same, or the log of a server that refused to start.

@@ -12,12 +12,8 @@ pub struct Client {
 impl Client {
     pub(super) fn connect(port: u16, protocol: ProtocolVersion) -> Self {
         let address = redis::ConnectionAddr::Tcp("127.0.0.1".into(), port);
-        let settings = redis::RedisConnectionInfo::default()
-            .set_protocol(protocol)
-            .set_skip_set_lib_name();
-        let info = redis::IntoConnectionInfo::into_connection_info(address)
-            .unwrap()
-            .set_redis_settings(settings);
+        let settings = redis::RedisConnectionInfo::default().set_protocol(protocol).set_skip_set_lib_name();
+        let info = redis::IntoConnectionInfo::into_connection_info(address).unwrap().set_redis_settings(settings);
         let connection = redis::Client::open(info).unwrap().get_connection().unwrap();
         Self { connection }
     }
@@ -29,9 +25,7 @@ impl Client {
 
     /// Sends a command of arbitrary bytes. An error is the server's text, code first.
     pub fn send<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Value, String> {
-        self.connection
-            .req_command(&packed(words))
-            .map_err(error_text)
+        self.connection.req_command(&packed(words)).map_err(error_text)
     }
 
     /// Sends a command written as in redis-cli: words, or double-quoted strings with `\xNN`, `\"` and `\\`.
@@ -80,10 +74,7 @@ impl Client {
             bytes.extend(packed(&words(command.as_ref())).get_packed_command());
         }
         self.connection.send_packed_command(&bytes).unwrap();
-        commands
-            .iter()
-            .map(|_| self.connection.recv_response().map_err(error_text))
-            .collect()
+        commands.iter().map(|_| self.connection.recv_response().map_err(error_text)).collect()
     }
 }
 

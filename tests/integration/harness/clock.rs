@@ -55,12 +55,7 @@ impl Clock {
         let name = format!("redis-limiter-clock-{}-{count}", process::id());
         let path = env::temp_dir().join(name);
         let file = File::create(&path).unwrap();
-        let clock = Self(Arc::new(Inner {
-            path,
-            file,
-            now: Mutex::new(us),
-            running,
-        }));
+        let clock = Self(Arc::new(Inner { path, file, now: Mutex::new(us), running }));
         clock.set(us);
         clock
     }
@@ -88,11 +83,7 @@ impl Clock {
 
     /// What tells the preloaded library about the file.
     pub(super) fn variable(&self) -> &'static str {
-        if self.0.running {
-            "RL_TEST_CLOCK_OFFSET"
-        } else {
-            "RL_TEST_CLOCK"
-        }
+        if self.0.running { "RL_TEST_CLOCK_OFFSET" } else { "RL_TEST_CLOCK" }
     }
 }
 

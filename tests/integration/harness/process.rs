@@ -32,15 +32,8 @@ impl Process {
     }
 
     fn local(builder: &Builder, folder: &Path) -> Self {
-        let binary = builder
-            .binary
-            .clone()
-            .unwrap_or_else(|| "redis-server".into());
-        let output = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(folder.join("output"))
-            .unwrap();
+        let binary = builder.binary.clone().unwrap_or_else(|| "redis-server".into());
+        let output = fs::File::options().create(true).append(true).open(folder.join("output")).unwrap();
         let mut command = Command::new(&binary);
         command
             .arg(folder.join("redis.conf"))
@@ -51,10 +44,9 @@ impl Process {
             .stderr(output);
         match command.spawn() {
             Ok(child) => Self::Local(child),
-            Err(error) if error.kind() == ErrorKind::NotFound => panic!(
-                "there is no server {}: install redis-server, or name one in RL_TEST_SERVER",
-                binary.display()
-            ),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                panic!("there is no server {}: install redis-server, or name one in RL_TEST_SERVER", binary.display())
+            }
             Err(error) => panic!("{}: {error}", binary.display()),
         }
     }
@@ -74,11 +66,7 @@ impl Process {
         let owner = fs::metadata(folder).unwrap();
         let mut request = GenericImage::new(name, tag)
             .with_entrypoint("/bin/sh")
-            .with_cmd(
-                arguments
-                    .into_iter()
-                    .chain(builder.arguments.iter().cloned()),
-            )
+            .with_cmd(arguments.into_iter().chain(builder.arguments.iter().cloned()))
             .with_network("host")
             .with_user(format!("{}:{}", owner.uid(), owner.gid()));
         for (name, value) in variables(builder) {
@@ -89,9 +77,7 @@ impl Process {
         }
         match request.start() {
             Ok(container) => Self::Contained(Box::new(container)),
-            Err(TestcontainersError::Client(
-                ClientError::Init(_) | ClientError::Configuration(_),
-            )) => no_docker(),
+            Err(TestcontainersError::Client(ClientError::Init(_) | ClientError::Configuration(_))) => no_docker(),
             Err(error) if !docker_answers() => {
                 let _ = error;
                 no_docker()
@@ -146,10 +132,7 @@ fn mounts(builder: &Builder, folder: &Path) -> Vec<String> {
         paths.push(clock.path().to_owned());
         paths.push(artifacts::clock_library().to_owned());
     }
-    paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect()
+    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 fn docker_answers() -> bool {

@@ -20,13 +20,7 @@ use super::{artifacts, builder::Builder, client::Client, clock::Clock, process::
 /// How long the harness waits for anything that takes real time.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What no server may ever log. Compared in lower case.
-const CRASHES: [&str; 5] = [
-    "panic",
-    "bug report",
-    "crashed",
-    "assertion failed",
-    "stack trace",
-];
+const CRASHES: [&str; 5] = ["panic", "bug report", "crashed", "assertion failed", "stack trace"];
 
 /// A server under test. Its methods that take a command use one connection of its own; [`Server::client`] opens more.
 pub struct Server {
@@ -58,13 +52,7 @@ impl Server {
     }
 
     pub(super) fn launch(builder: Builder) -> Result<Self, String> {
-        let mut server = Self {
-            builder,
-            folder: new_folder(),
-            port: 0,
-            process: None,
-            client: Mutex::new(None),
-        };
+        let mut server = Self { builder, folder: new_folder(), port: 0, process: None, client: Mutex::new(None) };
         // Another process may take the free port first.
         for _ in 0..5 {
             server.port = free_port();
@@ -86,10 +74,7 @@ impl Server {
         loop {
             let log = self.log();
             let news = log.get(old_log..).unwrap_or_default();
-            if ["Ready to accept connections", "Sentinel ID is"]
-                .iter()
-                .any(|sign| news.contains(sign))
-            {
+            if ["Ready to accept connections", "Sentinel ID is"].iter().any(|sign| news.contains(sign)) {
                 self.process = Some(process);
                 return Ok(());
             }
@@ -114,11 +99,7 @@ impl Server {
             self.port
         );
         if let Some(arguments) = &self.builder.module {
-            let path = self
-                .builder
-                .module_path
-                .as_deref()
-                .unwrap_or_else(|| artifacts::module_path());
+            let path = self.builder.module_path.as_deref().unwrap_or_else(|| artifacts::module_path());
             config += &format!("loadmodule {} {}\n", path.display(), arguments.join(" "));
         }
         for (name, value) in &self.builder.config {
@@ -154,10 +135,7 @@ impl Server {
 
     /// Its clock; panics on a server that runs on the machine's.
     pub fn clock(&self) -> &Clock {
-        self.builder
-            .clock
-            .as_ref()
-            .expect("this server has a clock to set")
+        self.builder.clock.as_ref().expect("this server has a clock to set")
     }
 
     /// Sets the server's clock, in microseconds since the epoch.
@@ -181,10 +159,7 @@ impl Server {
     }
 
     fn with_client<T>(&self, use_it: impl FnOnce(&mut Client) -> T) -> T {
-        let mut client = self
-            .client
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut client = self.client.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         use_it(client.get_or_insert_with(|| self.client()))
     }
 
@@ -230,10 +205,7 @@ impl Server {
     /// What a key holds: its serialised value, empty if there is none, and its PEXPIRETIME.
     pub fn state(&self, key: &str) -> (Vec<u8>, i64) {
         let value: Option<Vec<u8>> = self.get(&format!("DUMP {key}"));
-        (
-            value.unwrap_or_default(),
-            self.get(&format!("PEXPIRETIME {key}")),
-        )
+        (value.unwrap_or_default(), self.get(&format!("PEXPIRETIME {key}")))
     }
 
     /// The project and the version (major, minor) of the server.
@@ -252,10 +224,7 @@ impl Server {
     pub fn wait_for_replicas(&self, count: usize) {
         wait_until("the replicas are in step", || {
             let info: String = self.get("INFO replication");
-            let offset = info
-                .lines()
-                .find_map(|line| line.strip_prefix("master_repl_offset:"))
-                .unwrap();
+            let offset = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:")).unwrap();
             let in_step = |line: &&str| {
                 line.starts_with("slave")
                     && line.contains("state=online")
@@ -276,9 +245,7 @@ impl Server {
         let refusal = self.try_run(&format!("SHUTDOWN {how}"));
         self.forget_client();
         let mut process = self.process.take().expect("the server runs");
-        wait_until(&format!("the server is down (it said {refusal:?})"), || {
-            !process.is_running()
-        });
+        wait_until(&format!("the server is down (it said {refusal:?})"), || !process.is_running());
         process.kill();
     }
 
@@ -291,15 +258,11 @@ impl Server {
     pub fn relaunch_with(&mut self, change: impl FnOnce(Builder) -> Builder) {
         assert!(self.process.is_none(), "the server still runs");
         self.builder = change(self.builder.clone());
-        self.spawn()
-            .unwrap_or_else(|log| panic!("the server does not start again:\n{log}"));
+        self.spawn().unwrap_or_else(|log| panic!("the server does not start again:\n{log}"));
     }
 
     fn forget_client(&mut self) {
-        *self
-            .client
-            .get_mut()
-            .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        *self.client.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
     }
 }
 
@@ -317,16 +280,8 @@ impl Drop for Server {
             return;
         }
         assert!(!died, "the server ended on its own:\n{log}");
-        let crash = |line: &&str| {
-            CRASHES
-                .iter()
-                .any(|word| line.to_lowercase().contains(word))
-        };
-        assert_eq!(
-            log.lines().find(crash),
-            None,
-            "the server logged a crash:\n{log}"
-        );
+        let crash = |line: &&str| CRASHES.iter().any(|word| line.to_lowercase().contains(word));
+        assert_eq!(log.lines().find(crash), None, "the server logged a crash:\n{log}");
     }
 }
 

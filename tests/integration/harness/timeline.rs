@@ -17,12 +17,7 @@ pub fn play(server: &Server, steps: &[Step<'_>]) {
         let [name, key, arguments] = parts(command);
         let algorithm = name.strip_prefix("RL.").expect("a deciding command");
         let what = format!("step {index} at {at} us: {command}");
-        let look = |key: &str| {
-            (
-                server.state(key),
-                server.info("rdb_changes_since_last_save"),
-            )
-        };
+        let look = |key: &str| (server.state(key), server.info("rdb_changes_since_last_save"));
 
         let before = look(key);
         let peeked = server.five(&format!("RL.PEEK {key} {algorithm} {arguments}"));
@@ -43,11 +38,7 @@ pub fn play(server: &Server, steps: &[Step<'_>]) {
 pub fn play_unchecked(server: &Server, steps: &[Step<'_>]) {
     for (index, &(at, command, expected)) in steps.iter().enumerate() {
         server.set_clock(START + at);
-        assert_eq!(
-            server.five(command),
-            expected,
-            "step {index} at {at} us: {command}"
-        );
+        assert_eq!(server.five(command), expected, "step {index} at {at} us: {command}");
     }
 }
 

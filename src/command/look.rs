@@ -1,0 +1,113 @@
+//! The commands that only look.
+
+use limiter_core::call::{self, Limit, Report};
+use limiter_core::record::{Algorithm, VERSION};
+use limiter_core::request::{self, Peek as Question};
+use limiter_core::time::Span;
+
+use crate::error::Error;
+use crate::ffi::{Arguments, Context, Handler, KeyName, ReadKey, Value};
+use crate::{clock, config};
+
+/// `RL.PEEK key [cost]`, `RL.PEEK key algorithm arguments...`
+pub struct Peek;
+/// `RL.INFO key`
+pub struct Info;
+
+impl Handler for Peek {
+    fn handle(ctx: Context, args: Arguments<'_>) {
+        if let Err(error) = peek(ctx, args) {
+            error.reply(ctx);
+        }
+    }
+}
+
+impl Handler for Info {
+    fn handle(ctx: Context, args: Arguments<'_>) {
+        if let Err(error) = info(ctx, args) {
+            error.reply(ctx);
+        }
+    }
+}
+
+fn peek<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<(), Error<'a>> {
+    let name = args.key().ok_or(Error::Arity)?;
+    let question = request::peek(&mut args, config::log_limit_max())?;
+    let now = clock::now();
+    let wanted = match question {
+        Question::Stored { .. } => None,
+        Question::Call(call) => Some(call.limit.algorithm()),
+    };
+    let key = ReadKey::open(ctx, name);
+    let record = record(&key, wanted)?;
+    let decide = |limit: &Limit, cost| {
+        let outcome = call::decide(record, limit, now, cost);
+        outcome.map(|outcome| outcome.decision).map_err(|error| Error::Record(error, wanted))
+    };
+    match (question, record) {
+        (Question::Call(call), _) => ctx.reply_integers(decide(&call.limit, call.cost)?.reply()),
+        (Question::Stored { .. }, None) => ctx.reply_null(),
+        (Question::Stored { cost }, Some(bytes)) => {
+            let limit = call::stored_limit(bytes).map_err(|error| Error::Record(error, wanted))?;
+            // Nothing is left to look at once the state has stopped mattering, whether or not the key is still there.
+            let idle = decide(&limit, 0)?.reset == Span::ZERO;
+            if idle { ctx.reply_null() } else { ctx.reply_integers(decide(&limit, cost)?.reply()) }
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of the key's string, if the key exists.
+fn record<'k>(key: &'k ReadKey<'_>, wanted: Option<Algorithm>) -> Result<Option<&'k [u8]>, Error<'static>> {
+    match key.value() {
+        Value::String(bytes) => Ok(Some(bytes)),
+        Value::Missing => Ok(None),
+        Value::Other(kind) => Err(Error::Type(kind, wanted)),
+    }
+}
+
+fn info<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<(), Error<'a>> {
+    let name: KeyName<'a> = args.key().ok_or(Error::Arity)?;
+    let now = clock::now();
+    let key = ReadKey::open(ctx, name);
+    let Some(bytes) = record(&key, None)? else {
+        ctx.reply_null();
+        return Ok(());
+    };
+    let report = call::report(bytes, now).map_err(|error| Error::Record(error, None))?;
+    reply_report(ctx, &report, bytes.len());
+    Ok(())
+}
+
+/// A map: the algorithm, its parameters by their argument names, then usage and age.
+fn reply_report(ctx: Context, report: &Report, len: usize) {
+    let parameters: [Option<(&str, u64)>; 3] = match &report.limit {
+        Limit::TokenBucket(limit) | Limit::Gcra(limit) => {
+            let capacity = if matches!(report.limit, Limit::Gcra(_)) { "burst" } else { "capacity" };
+            let rate = limit.rate();
+            let period = Some(("period_ms", rate.period.millis()));
+            [Some((capacity, limit.capacity())), Some(("rate", rate.tokens.get())), period]
+        }
+        Limit::Fixed(limit, _) | Limit::SlidingLog(limit) | Limit::SlidingCounter(limit) => {
+            [Some(("limit", limit.limit())), Some(("window_ms", limit.window().millis())), None]
+        }
+    };
+    let decision = &report.decision;
+    let usage = [
+        Some(("used", decision.used)),
+        Some(("remaining", decision.remaining())),
+        Some(("reset_after_ms", decision.reset.ceil_ms())),
+        Some(("updated_us", report.updated.micros())),
+        report.events.map(|events| ("events", events)),
+        Some(("bytes", u64::try_from(len).unwrap_or(u64::MAX))),
+        Some(("version", u64::from(VERSION))),
+    ];
+    let fields = || parameters.iter().chain(&usage).flatten();
+    ctx.reply_map(fields().count().saturating_add(1));
+    ctx.reply_text("algorithm");
+    ctx.reply_text(report.limit.algorithm().name());
+    for &(name, value) in fields() {
+        ctx.reply_text(name);
+        ctx.reply_integer(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+}

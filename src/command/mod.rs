@@ -1,0 +1,122 @@
+//! The command table: everything the server is told of a command stands here, side by side.
+
+mod decide;
+mod look;
+
+use std::ffi::CStr;
+
+use crate::ffi::{Access, Argument, ArgumentKind, CommandSpec, register};
+
+/// The ACL category that all commands belong to, where the server lets a module add one.
+pub const ACL_CATEGORY: &CStr = c"ratelimit";
+
+const KEY: Argument = Argument::required(c"key", ArgumentKind::Key);
+const RATE: Argument = Argument::required(c"rate", ArgumentKind::Text);
+const LIMIT: Argument = Argument::required(c"limit", ArgumentKind::Integer);
+const WINDOW: Argument = Argument::required(c"window", ArgumentKind::Text);
+const COST: Argument = Argument::optional(c"cost", ArgumentKind::Integer);
+
+const ALIGNED: Argument = Argument::optional(
+    c"aligned",
+    ArgumentKind::Block(&[
+        Argument::required(c"aligned", ArgumentKind::Token(c"ALIGNED")),
+        Argument::optional(c"offset", ArgumentKind::Text),
+    ]),
+);
+
+const PEEKED: Argument = Argument::optional(
+    c"call",
+    ArgumentKind::OneOf(&[
+        Argument::required(c"cost", ArgumentKind::Integer),
+        Argument::required(
+            c"other-limits",
+            ArgumentKind::Block(&[
+                Argument::required(
+                    c"algorithm",
+                    ArgumentKind::OneOf(&[
+                        Argument::required(c"tokenbucket", ArgumentKind::Token(c"TOKENBUCKET")),
+                        Argument::required(c"gcra", ArgumentKind::Token(c"GCRA")),
+                        Argument::required(c"fixed", ArgumentKind::Token(c"FIXED")),
+                        Argument::required(c"slidinglog", ArgumentKind::Token(c"SLIDINGLOG")),
+                        Argument::required(c"slidingcounter", ArgumentKind::Token(c"SLIDINGCOUNTER")),
+                    ]),
+                ),
+                Argument { multiple: true, ..Argument::required(c"argument", ArgumentKind::Text) },
+            ]),
+        ),
+    ]),
+);
+
+/// Every command of the module.
+pub const TABLE: &[CommandSpec] = &[
+    CommandSpec {
+        name: c"rl.tokenbucket",
+        summary: c"Takes tokens from a bucket that refills at a constant rate.",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -4,
+        access: Access::Update,
+        arguments: &[KEY, Argument::required(c"capacity", ArgumentKind::Integer), RATE, COST],
+        register: register::<decide::TokenBucket>,
+    },
+    CommandSpec {
+        name: c"rl.gcra",
+        summary: c"Admits calls at a constant rate with a burst, by the generic cell rate algorithm.",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -4,
+        access: Access::Update,
+        arguments: &[KEY, Argument::required(c"burst", ArgumentKind::Integer), RATE, COST],
+        register: register::<decide::Gcra>,
+    },
+    CommandSpec {
+        name: c"rl.fixed",
+        summary: c"Counts calls in a window that the first of them opens, or that is aligned to the clock.",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -4,
+        access: Access::Update,
+        arguments: &[KEY, LIMIT, WINDOW, COST, ALIGNED],
+        register: register::<decide::Fixed>,
+    },
+    CommandSpec {
+        name: c"rl.slidinglog",
+        summary: c"Admits at most a limit in any window, exactly, by remembering each admitted call.",
+        complexity: c"O(log N) with N the admitted calls of the window, amortized",
+        since: c"0.1.0",
+        arity: -4,
+        access: Access::Update,
+        arguments: &[KEY, LIMIT, WINDOW, COST],
+        register: register::<decide::SlidingLog>,
+    },
+    CommandSpec {
+        name: c"rl.slidingcounter",
+        summary: c"Admits about a limit in any window, by weighing the counts of two adjacent windows.",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -4,
+        access: Access::Update,
+        arguments: &[KEY, LIMIT, WINDOW, COST],
+        register: register::<decide::SlidingCounter>,
+    },
+    CommandSpec {
+        name: c"rl.peek",
+        summary: c"Tells what a call would be answered, without making it.",
+        complexity: c"O(1), for a sliding log O(log N) with N the admitted calls of the window",
+        since: c"0.1.0",
+        arity: -2,
+        access: Access::Read,
+        arguments: &[KEY, PEEKED],
+        register: register::<look::Peek>,
+    },
+    CommandSpec {
+        name: c"rl.info",
+        summary: c"Tells a limiter's algorithm, parameters, usage and age.",
+        complexity: c"O(1), for a sliding log O(log N) with N the admitted calls of the window",
+        since: c"0.1.0",
+        arity: 2,
+        access: Access::Read,
+        arguments: &[KEY],
+        register: register::<look::Info>,
+    },
+];

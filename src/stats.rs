@@ -1,0 +1,65 @@
+//! What `INFO rl` tells: the verdicts since the module was loaded, by algorithm.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use limiter_core::record::Algorithm;
+
+use crate::ffi::InfoSection;
+
+/// How a deciding command ended.
+#[derive(Clone, Copy)]
+pub enum Ending {
+    Allowed,
+    Refused,
+    Error,
+}
+
+struct Counts {
+    allowed: AtomicU64,
+    refused: AtomicU64,
+    errors: AtomicU64,
+}
+
+impl Counts {
+    const fn new() -> Self {
+        Self { allowed: AtomicU64::new(0), refused: AtomicU64::new(0), errors: AtomicU64::new(0) }
+    }
+}
+
+static COUNTS: [Counts; 5] = [const { Counts::new() }; 5];
+
+/// Counts one call. Commands run one at a time, so a load and a store count as well as an atomic addition, and faster.
+#[inline]
+pub fn count(algorithm: Algorithm, ending: Ending) {
+    let [tokenbucket, gcra, fixed, slidinglog, slidingcounter] = &COUNTS;
+    let counts = match algorithm {
+        Algorithm::TokenBucket => tokenbucket,
+        Algorithm::Gcra => gcra,
+        Algorithm::Fixed => fixed,
+        Algorithm::SlidingLog => slidinglog,
+        Algorithm::SlidingCounter => slidingcounter,
+    };
+    let count = match ending {
+        Ending::Allowed => &counts.allowed,
+        Ending::Refused => &counts.refused,
+        Ending::Error => &counts.errors,
+    };
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
+/// Writes the section `rl_stats`.
+pub fn report(section: &InfoSection) {
+    section.begin(c"stats");
+    let names = [
+        [c"tokenbucket_allowed", c"tokenbucket_refused", c"tokenbucket_errors"],
+        [c"gcra_allowed", c"gcra_refused", c"gcra_errors"],
+        [c"fixed_allowed", c"fixed_refused", c"fixed_errors"],
+        [c"slidinglog_allowed", c"slidinglog_refused", c"slidinglog_errors"],
+        [c"slidingcounter_allowed", c"slidingcounter_refused", c"slidingcounter_errors"],
+    ];
+    for (counts, [allowed, refused, errors]) in COUNTS.iter().zip(names) {
+        section.field(allowed, counts.allowed.load(Ordering::Relaxed));
+        section.field(refused, counts.refused.load(Ordering::Relaxed));
+        section.field(errors, counts.errors.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,179 @@
+//! Limiter state in a Redis string: replicated as its effect, then written in place.
+
+use std::ffi::CStr;
+
+use limiter_core::call::{Change, Outcome};
+use limiter_core::decision::Decision;
+use limiter_core::expiry::Expiry;
+use limiter_core::record::{Algorithm, RecordError};
+use limiter_core::sliding_log::{Event, HEADER_LEN, Rewrite};
+
+use crate::error::Error;
+use crate::ffi::{Command, Context, Field, KeyName, SharedString, Value, WriteKey};
+
+/// The native commands that carry our effects to replicas, to the append-only file and to migrating slots. The module
+/// does not load where one is renamed or disabled.
+pub const COMMANDS: [Command; 4] = [SET, APPEND, SETRANGE, PEXPIREAT];
+
+const SET: Command = Command(c"SET");
+const APPEND: Command = Command(c"APPEND");
+const SETRANGE: Command = Command(c"SETRANGE");
+const PEXPIREAT: Command = Command(c"PEXPIREAT");
+
+static KEEPTTL: SharedString = SharedString::new();
+static PXAT: SharedString = SharedString::new();
+static ZERO: SharedString = SharedString::new();
+
+/// Makes the strings that every propagation shares.
+pub fn prepare() {
+    KEEPTTL.make(b"KEEPTTL");
+    PXAT.make(b"PXAT");
+    ZERO.make(b"0");
+}
+
+/// Gives them back.
+pub fn release() {
+    for shared in [&KEEPTTL, &PXAT, &ZERO] {
+        shared.release();
+    }
+}
+
+/// Takes one decision on a key: reads its state, replicates the effect, and only if that was accepted writes it.
+///
+/// `event` is announced to those who listen to the event class `module`.
+#[inline]
+pub fn update(
+    ctx: Context,
+    name: KeyName<'_>,
+    wanted: Algorithm,
+    event: &'static CStr,
+    decide: impl for<'r> FnOnce(Option<&'r [u8]>) -> Result<Outcome<'r>, RecordError>,
+) -> Result<Decision, Error<'static>> {
+    let mut key = WriteKey::open(ctx, name);
+    let record = match key.value() {
+        Value::String(bytes) => Some(bytes),
+        Value::Missing => None,
+        Value::Other(kind) => return Err(Error::Type(kind, Some(wanted))),
+    };
+    let Outcome { decision, change } = decide(record).map_err(|error| Error::Record(error, Some(wanted)))?;
+    match change {
+        Change::None => return Ok(decision),
+        Change::Replace { record, expiry } => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
+        Change::Append { event, header, expiry_ms } => append(ctx, &mut key, name, &event, header.as_ref(), expiry_ms)?,
+        Change::Rewrite { rewrite, expiry } => {
+            let mut small = [0; ON_STACK];
+            let mut large = Vec::new();
+            let record = render(&rewrite, &mut small, &mut large)?;
+            replace(ctx, &mut key, name, record, expiry)?;
+        }
+    }
+    ctx.changed(name, event);
+    Ok(decision)
+}
+
+/// One command: `SET key record KEEPTTL`, or `SET key record PXAT ms` when the expiry moves.
+#[inline]
+fn replace(
+    ctx: Context,
+    key: &mut WriteKey<'_>,
+    name: KeyName<'_>,
+    record: &[u8],
+    expiry: Expiry,
+) -> Result<(), Error<'static>> {
+    let sent = if expiry.moved {
+        let ms = Decimal::new(expiry.at_ms);
+        ctx.replicate(SET, [Field::Key(name), Field::Bytes(record), Field::Shared(&PXAT), Field::Bytes(ms.as_bytes())])
+    } else {
+        ctx.replicate(SET, [Field::Key(name), Field::Bytes(record), Field::Shared(&KEEPTTL)])
+    };
+    sent.then_some(()).ok_or(Error::NotPropagated)?;
+    key.put(record);
+    if expiry.moved {
+        key.expire_at(expiry.at_ms);
+    }
+    Ok(())
+}
+
+/// One command, `APPEND key event`; with a new header `SETRANGE key 0 header`, with a new expiry `PEXPIREAT key ms`.
+#[inline]
+fn append(
+    ctx: Context,
+    key: &mut WriteKey<'_>,
+    name: KeyName<'_>,
+    event: &Event,
+    header: Option<&[u8; HEADER_LEN]>,
+    expiry_ms: Option<u64>,
+) -> Result<(), Error<'static>> {
+    let mut sent = ctx.replicate(APPEND, [Field::Key(name), Field::Bytes(event.as_bytes())]);
+    if let Some(header) = header {
+        sent = sent && ctx.replicate(SETRANGE, [Field::Key(name), Field::Shared(&ZERO), Field::Bytes(header)]);
+    }
+    if let Some(at_ms) = expiry_ms {
+        let ms = Decimal::new(at_ms);
+        sent = sent && ctx.replicate(PEXPIREAT, [Field::Key(name), Field::Bytes(ms.as_bytes())]);
+    }
+    sent.then_some(()).ok_or(Error::NotPropagated)?;
+    key.append(event.as_bytes(), header.map_or(&[], <[u8; _]>::as_slice));
+    if let Some(at_ms) = expiry_ms {
+        key.expire_at(at_ms);
+    }
+    Ok(())
+}
+
+/// Most logs are rewritten when they are small: within this many bytes without a heap allocation.
+const ON_STACK: usize = 512;
+
+/// The bytes of a rewritten log, in whichever buffer has the room.
+fn render<'b>(
+    rewrite: &Rewrite<'_>,
+    small: &'b mut [u8; ON_STACK],
+    large: &'b mut Vec<u8>,
+) -> Result<&'b [u8], Error<'static>> {
+    let record = match small.get_mut(..rewrite.len()) {
+        Some(small) => small,
+        None => {
+            large.try_reserve_exact(rewrite.len()).map_err(|_| Error::NoMemory)?;
+            large.resize(rewrite.len(), 0);
+            large
+        }
+    };
+    rewrite.write(record);
+    Ok(record)
+}
+
+/// A number in decimal digits, without an allocation.
+struct Decimal {
+    digits: [u8; 20],
+    start: usize,
+}
+
+impl Decimal {
+    fn new(mut number: u64) -> Self {
+        let mut decimal = Self { digits: [b'0'; 20], start: 20 };
+        for (at, digit) in decimal.digits.iter_mut().enumerate().rev() {
+            *digit = b'0'.wrapping_add((number % 10) as u8);
+            number /= 10;
+            decimal.start = at;
+            if number == 0 {
+                break;
+            }
+        }
+        decimal
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        self.digits.get(self.start..).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decimal;
+
+    #[test]
+    fn a_number_is_written_in_its_decimal_digits() {
+        for number in [0, 7, 10, 99, 100, 1_700_000_000_000, u64::MAX] {
+            assert_eq!(Decimal::new(number).as_bytes(), number.to_string().as_bytes());
+        }
+    }
+}
