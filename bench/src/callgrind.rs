@@ -1,0 +1,174 @@
+//! Counts the instructions of a whole server, per request, under callgrind.
+
+use crate::{
+    client::{self, Client},
+    server::{self, Identity, Options, Server},
+    subject::{self, Outcome, Subject},
+};
+use anyhow::{Context as _, Result, bail, ensure};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Requests that are sent in one piece.
+pub const PIPELINE: u64 = 32;
+/// Batches in a segment; what is counted is a segment.
+const BATCHES: u64 = 64;
+/// The median of these is the result: it leaves out those in which the server's timers fired.
+const SEGMENTS: usize = 9;
+
+/// Instructions per request.
+#[derive(Clone, Copy)]
+pub struct Count {
+    pub median: f64,
+    pub mean: f64,
+}
+
+pub fn installed() -> bool {
+    server::on_path("valgrind").is_some()
+}
+
+/// A server under callgrind.
+pub struct Counter {
+    // Before the server, so that the connection closes first.
+    client: Client,
+    server: Server,
+    /// Where the profiles go, if they are to be kept.
+    profiles: Option<PathBuf>,
+}
+
+impl Counter {
+    pub fn start(binary: &Path, modules: &[PathBuf], profiles: Option<&Path>) -> Result<Self> {
+        ensure!(installed(), "valgrind is not installed");
+        // The timers run by the clock, which knows nothing of callgrind's slowness: few of them, please.
+        let quiet = ["--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no"].map(str::to_owned);
+        let wrapper = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=cg.out"];
+        let server =
+            Server::start(binary, &Options { modules, arguments: &quiet, wrapper: &wrapper.map(str::to_owned) })?;
+        if let Some(folder) = profiles {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(Self { client: server.client()?, server, profiles: profiles.map(Path::to_owned) })
+    }
+
+    pub fn identity(&self) -> Result<Identity> {
+        self.server.identity()
+    }
+
+    pub fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    /// Prepares `keys` keys for the subject, then counts its command on them in turn.
+    pub fn count(&mut self, subject: &Subject, keys: u64) -> Result<Count> {
+        self.client.text(&["FLUSHALL", "SYNC"])?;
+        fill(&mut self.client, subject, keys)?;
+        let mut next = 0;
+        for _ in 0..keys.div_ceil(PIPELINE).max(20) {
+            self.batch(subject, keys, &mut next)?;
+        }
+        self.steer("ON")?;
+        // The first batches under instrumentation are for callgrind to translate the code.
+        for _ in 0..8 {
+            self.batch(subject, keys, &mut next)?;
+        }
+        let mut counts = Vec::new();
+        for _ in 0..SEGMENTS {
+            self.steer("ZERO")?;
+            for _ in 0..BATCHES {
+                self.batch(subject, keys, &mut next)?;
+            }
+            self.steer("DUMP")?;
+            counts.push(self.collect(&subject.id())? / (BATCHES * PIPELINE) as f64);
+        }
+        self.steer("OFF")?;
+        counts.sort_by(f64::total_cmp);
+        Ok(Count { median: counts[SEGMENTS / 2], mean: counts.iter().sum::<f64>() / SEGMENTS as f64 })
+    }
+
+    fn batch(&mut self, subject: &Subject, keys: u64, next: &mut u64) -> Result<()> {
+        let mut requests = Vec::new();
+        for _ in 0..PIPELINE {
+            client::encode(&Subject::with_key(&subject.words, &subject::key(*next % keys)), &mut requests);
+            *next += 1;
+        }
+        self.client.pipeline(&requests, PIPELINE as usize, |reply| {
+            let expected = match subject.outcome {
+                Outcome::Admitted => Some(1),
+                Outcome::Refused => Some(0),
+                Outcome::Plain => return Ok(()),
+            };
+            ensure!(reply.first_integer() == expected, "{}: a call had another outcome", subject.id());
+            Ok(())
+        })
+    }
+
+    fn steer(&mut self, what: &str) -> Result<()> {
+        self.client.text(&["FLOOR.COUNT", what]).map(drop)
+    }
+
+    /// Reads the dump that was just written and takes it away.
+    fn collect(&self, id: &str) -> Result<f64> {
+        let folder = self.server.folder.path();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !name.starts_with("cg.out.") {
+                continue;
+            }
+            let total = total(&path)?;
+            if let Some(profiles) = &self.profiles {
+                let file = id.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+                fs::copy(&path, profiles.join(format!("callgrind.{file}")))?;
+            }
+            fs::remove_file(&path)?;
+            return Ok(total);
+        }
+        bail!("callgrind wrote no profile into {}", folder.display())
+    }
+}
+
+/// Makes `keys` keys as the subject expects them: one by calls, the others as its copies if it takes many calls.
+pub fn fill(client: &mut Client, subject: &Subject, keys: u64) -> Result<()> {
+    if subject.fills < 50 {
+        for _ in 0..subject.fills {
+            fill_each(client, &subject.fill, 0..keys)?;
+        }
+        return Ok(());
+    }
+    let first = subject::key(0);
+    let words = Subject::with_key(&subject.fill, &first);
+    client.send_all((0..subject.fills).map(|_| words.clone()))?;
+    client.send_all(
+        (1..keys).map(|index| ["COPY".to_owned(), first.clone(), subject::key(index), "REPLACE".to_owned()].to_vec()),
+    )
+}
+
+fn fill_each(client: &mut Client, words: &[String], keys: std::ops::Range<u64>) -> Result<()> {
+    client.send_all(keys.map(|index| {
+        let key = subject::key(index);
+        Subject::with_key(words, &key).into_iter().map(str::to_owned).collect()
+    }))
+}
+
+/// Counts one run of a program.
+pub fn count_program(program: &Path, arguments: &[&str]) -> Result<f64> {
+    let folder = tempfile::Builder::new().prefix("rl-bench-").tempdir()?;
+    let file = folder.path().join("cg.out");
+    let output = Command::new("valgrind")
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg(program)
+        .args(arguments)
+        .output()?;
+    ensure!(output.status.success(), "{} failed:\n{}", program.display(), String::from_utf8_lossy(&output.stderr));
+    total(&file)
+}
+
+fn total(profile: &Path) -> Result<f64> {
+    let text = fs::read_to_string(profile)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: ")));
+    Ok(line.context("a profile without its total")?.trim().parse()?)
+}

@@ -1,0 +1,57 @@
+//! The benchmark: measures the module side by side with Lua scripts, plain commands, and a command that does nothing.
+
+mod artifacts;
+mod callgrind;
+mod client;
+mod guard;
+mod instructions;
+mod markdown;
+mod results;
+mod server;
+mod subject;
+
+use clap::{Args, Parser, Subcommand};
+use std::{path::PathBuf, process::ExitCode};
+
+#[derive(Parser)]
+#[command(about = "Measures redis-limiter next to Lua scripts, plain commands and a no-op command", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Instructions per request under callgrind, as ratios to a no-op command
+    Instructions(instructions::Options),
+    /// Fail if the core's decisions or a command's ratio to the floor have grown
+    Check(guard::Options),
+}
+
+/// What every measurement needs to know.
+#[derive(Args)]
+struct Common {
+    /// A server binary; may be repeated. Default: those in RL_BENCH_SERVERS, else those on PATH
+    #[arg(long, value_name = "PATH")]
+    server: Vec<PathBuf>,
+    /// The module, if it is not to be built from the sources
+    #[arg(long, value_name = "PATH")]
+    module: Option<PathBuf>,
+    /// Where results are written, in a folder a server
+    #[arg(long, value_name = "DIR", default_value_os_t = artifacts::workspace().join("bench/results"))]
+    out: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Instructions(options) => instructions::run(&options),
+        Command::Check(options) => guard::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
