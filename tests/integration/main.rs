@@ -13,5 +13,7 @@
     reason = "a test may fail, and says where"
 )]
 
+mod client_snippets;
+mod documents;
 mod harness;
 mod harness_works;

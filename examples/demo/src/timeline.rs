@@ -57,6 +57,7 @@ pub fn row(name: &str, calls: &[Call], ticks: u32) -> String {
     let signs = (0..=ticks).map(|tick| {
         let at_tick = || calls.iter().filter(move |call| call.tick == tick);
         match (at_tick().count(), at_tick().filter(|call| call.reply.allowed).count()) {
+            (0, _) => ' ',
             (_, 0) => '.',
             (1, _) => '#',
             (_, allowed) => u32::try_from(allowed).ok().and_then(|n| char::from_digit(n, 10)).unwrap_or('+'),

@@ -25,7 +25,7 @@ impl Client {
 
     /// Sends a command of arbitrary bytes. An error is the server's text, code first.
     pub fn send<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Value, String> {
-        self.connection.req_command(&packed(words)).map_err(error_text)
+        self.connection.req_command(&packed(words)).and_then(Value::extract_error).map_err(error_text)
     }
 
     /// Sends a command written as in redis-cli: words, or double-quoted strings with `\xNN`, `\"` and `\\`.

@@ -1,0 +1,176 @@
+//! What the documents say is what happens: examples, links, targets, settings and snippets.
+
+mod cli;
+mod example;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use crate::harness::{START, Server, module_path};
+
+/// The documents that a reader may trust.
+const DOCUMENTS: [&str; 6] =
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/commands.md", "docs/design.md", "docs/operations.md"];
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_example_in_the_documents_answers_what_it_shows() {
+    let server = Server::start();
+    let mut played = 0;
+    for document in DOCUMENTS {
+        for example in example::examples(document, &read(document)) {
+            if example.looks_at_statistics() {
+                // They count from when the module was loaded.
+                example.play(&Server::start());
+            } else {
+                server.run("FLUSHALL");
+                server.set_clock(START);
+                example.play(&server);
+            }
+            played += 1;
+        }
+    }
+    assert!(played >= 15, "only {played} examples were found");
+}
+
+#[test]
+fn every_command_has_a_chapter_with_an_example() {
+    let server = Server::start();
+    let names: Vec<String> = server.get("COMMAND LIST FILTERBY MODULE rl");
+    assert!(names.len() >= 7, "{names:?}");
+    let text = read("docs/commands.md");
+    for name in names.iter().map(|name| name.to_uppercase()) {
+        assert!(text.contains(&format!("\n## {name}\n")), "docs/commands.md has no chapter {name}");
+        assert!(text.contains(&format!("\n> {name} ")), "docs/commands.md shows no call of {name}");
+        assert!(read("README.md").contains(&format!("`{name} ")), "README.md does not list {name}");
+    }
+}
+
+#[test]
+fn links_between_the_documents_lead_somewhere() {
+    for document in DOCUMENTS {
+        let folder = Path::new(document).parent().unwrap();
+        for target in read(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            if path.contains("://") {
+                continue;
+            }
+            let path = if path.is_empty() { Path::new(document).to_owned() } else { folder.join(path) };
+            let full = Path::new(env!("CARGO_MANIFEST_DIR")).join(&path);
+            assert!(full.exists(), "{document} links to {target}");
+            if !anchor.is_empty() {
+                let anchors = anchors(&read(path.to_str().unwrap()));
+                assert!(anchors.contains(anchor), "{document} links to {target}, {path:?} has {anchors:?}");
+            }
+        }
+    }
+}
+
+/// The anchors of a document's headings, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    headings
+        .map(|heading| {
+            let kept = heading.to_lowercase().replace(' ', "-");
+            kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn make_targets_that_the_documents_name_exist() {
+    let makefile = read("Makefile");
+    let mut named = 0;
+    for document in DOCUMENTS {
+        let text = read(document);
+        for target in text
+            .split("make ")
+            .skip(1)
+            .filter_map(|rest| rest.split(|c: char| !(c == '-' || c.is_ascii_lowercase())).next())
+        {
+            // "make sure" is English; a target is named in code, right after a backtick or at the start of a line.
+            let in_code = [format!("`make {target}"), format!("\nmake {target}"), format!("$ make {target}")];
+            if in_code.iter().any(|code| text.contains(code)) {
+                assert!(makefile.contains(&format!("\n{target}:")), "{document} names `make {target}`");
+                named += 1;
+            }
+        }
+    }
+    assert!(named >= 5, "only {named} targets are named");
+}
+
+/// What redis.conf.example says of a setting of the module.
+struct Knob {
+    name: String,
+    value: i64,
+    min: i64,
+    max: i64,
+    default: i64,
+}
+
+fn knobs(text: &str) -> Vec<Knob> {
+    let mut remarks = Vec::new();
+    let mut knobs = Vec::new();
+    for line in text.lines() {
+        if let Some(remark) = line.strip_prefix('#') {
+            remarks.push(remark.trim());
+            continue;
+        }
+        if let Some((name, value)) = line.split_once(' ').filter(|(name, _)| name.starts_with("rl.")) {
+            let remark = |what: &str| {
+                let text = remarks.iter().find_map(|remark| remark.strip_prefix(what)?.strip_prefix(':'));
+                text.unwrap_or_else(|| panic!("redis.conf.example gives no {what} for {name}")).trim()
+            };
+            let (min, max) = remark("range").split_once(" to ").expect("a range");
+            assert!(!remark("unit").is_empty());
+            assert!(remarks.iter().any(|remark| remark.starts_with(&format!("{name}: "))), "{name} is not explained");
+            let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{name}: {text}"));
+            let [value, min, max, default] = [value, min, max, remark("default")].map(number);
+            knobs.push(Knob { name: name.into(), value, min, max, default });
+        }
+        remarks.clear();
+    }
+    knobs
+}
+
+#[test]
+fn redis_conf_example_has_every_knob_with_its_true_default_and_range() {
+    let server = Server::start();
+    let settings: Vec<(String, i64)> = server.get("CONFIG GET rl.*");
+    let knobs = knobs(&read("redis.conf.example"));
+    let documented: BTreeSet<&str> = knobs.iter().map(|knob| &*knob.name).collect();
+    assert_eq!(settings.iter().map(|(name, _)| &**name).collect::<BTreeSet<_>>(), documented);
+    for Knob { name, value, min, max, default } in &knobs {
+        assert!(settings.contains(&(name.clone(), *default)), "the default of {name} is none of {settings:?}");
+        assert_eq!(value, default, "{name}");
+        for (value, is_accepted) in [(min - 1, false), (*min, true), (*max, true), (max + 1, false)] {
+            let reply = server.try_run(&format!("CONFIG SET {name} {value}"));
+            assert_eq!(reply.is_ok(), is_accepted, "{name} {value}: {reply:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_starts_with_redis_conf_example() {
+    let mut builder = Server::builder().without_module();
+    let module = module_path().display().to_string();
+    let mut loaded = false;
+    for line in read("redis.conf.example").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (name, value) = line.split_once(' ').expect("a name and a value");
+        match name {
+            "loadmodule" => {
+                builder = builder.config(name, &module);
+                loaded = true;
+            }
+            // The harness has its own.
+            "bind" | "port" => (),
+            _ => builder = builder.config(name, value),
+        }
+    }
+    assert!(loaded);
+    let server = builder.start();
+    assert_eq!(server.five("RL.FIXED k 1 60s"), [1, 1, 0, 0, 60_000]);
+}
