@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_longlong};
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 use std::{ptr, slice};
 
 use redis_module::raw::{self, RedisModuleKey};
@@ -150,7 +151,11 @@ impl<'a> WriteKey<'a> {
     #[inline]
     pub fn append(&mut self, event: &[u8], header: &[u8]) {
         let before = self.len;
-        self.resize(before.saturating_add(event.len()));
+        let after = before.saturating_add(event.len());
+        if DOUBLED.contains(&after) && room(before) < after {
+            self.reserve(room(after));
+        }
+        self.resize(after);
         self.write(before, event);
         self.write(0, header);
     }
@@ -168,6 +173,27 @@ impl<'a> WriteKey<'a> {
         // SAFETY: (api); the key is open for writing, and empty or a string.
         unsafe { api!(RedisModule_StringTruncate)(self.key, len) };
         self.map();
+    }
+
+    /// Gives the string room for `capacity` bytes and no more. Without the memory for it, the server decides.
+    #[cold]
+    fn reserve(&mut self, capacity: usize) {
+        let mut roomy = Vec::new();
+        let Value::String(bytes) = self.value() else { return };
+        if roomy.try_reserve_exact(capacity).is_err() {
+            return;
+        }
+        roomy.extend_from_slice(bytes);
+        roomy.resize(capacity, 0);
+        // SAFETY: (api); the key is open for writing and holds a string. The new one is ours until it is freed, and the
+        // key keeps it. Setting a value drops the expiry, which is put back as it was, or absent as it was.
+        unsafe {
+            let expiry = api!(RedisModule_GetAbsExpire)(self.key);
+            let string = api!(RedisModule_CreateString)(ptr::null_mut(), roomy.as_ptr().cast(), roomy.len());
+            api!(RedisModule_StringSet)(self.key, string);
+            api!(RedisModule_FreeString)(ptr::null_mut(), string);
+            api!(RedisModule_SetAbsExpire)(self.key, expiry);
+        }
     }
 
     /// Asks where the server keeps the string.
@@ -190,6 +216,20 @@ impl<'a> WriteKey<'a> {
     }
 }
 
+/// The lengths at which the server, when it lengthens a string, doubles it: a log would hold as much slack as events.
+/// Shorter ones cost little, longer ones grow by a fixed amount.
+const DOUBLED: RangeInclusive<usize> = 256..=1 << 20;
+
+/// The room that a string of `len` bytes is given: the end of the allocator's size class that holds it. The classes are
+/// a quarter of a power of two apart.
+const fn room(len: usize) -> usize {
+    /// The most that the server keeps beside a string's bytes.
+    const BESIDE: usize = 10;
+    let whole = len.saturating_add(BESIDE);
+    let step = whole.next_power_of_two() / 8;
+    whole.next_multiple_of(if step == 0 { 1 } else { step }).saturating_sub(BESIDE)
+}
+
 impl Drop for WriteKey<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -206,5 +246,18 @@ fn string_bytes<'a>(key: *mut RedisModuleKey) -> &'a [u8] {
     unsafe {
         let start = api!(RedisModule_StringDMA)(key, &raw mut len, READ);
         if start.is_null() || len == 0 { &[] } else { slice::from_raw_parts(start.cast(), len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::room;
+
+    #[test]
+    fn a_string_has_room_for_at_most_a_quarter_more() {
+        for len in 256..100_000 {
+            let room = room(len);
+            assert!(len <= room && room <= len + len / 4 + 10, "{len} bytes have room for {room}");
+        }
     }
 }

@@ -47,6 +47,7 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_CreateString,
         RedisModule_FreeCallReply,
         RedisModule_FreeString,
+        RedisModule_GetAbsExpire,
         RedisModule_GetCommand,
         RedisModule_InfoAddFieldULongLong,
         RedisModule_InfoAddSection,
@@ -70,6 +71,7 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_SignalModifiedKey,
         RedisModule_StringDMA,
         RedisModule_StringPtrLen,
+        RedisModule_StringSet,
         RedisModule_StringTruncate,
         RedisModule_WrongArity,
     ];
