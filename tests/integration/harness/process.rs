@@ -60,7 +60,8 @@ impl Process {
             || "$(command -v redis-server || command -v valkey-server)".to_owned(),
             |path| format!("'{}'", path.display()),
         );
-        let script = format!(r#"exec {binary} "$@""#);
+        // What it prints goes where a local server's does: before it has a log, that is where it says why it stops.
+        let script = format!(r#"exec {binary} "$@" >>"${{1%/*}}/output" 2>&1"#);
         let config = folder.join("redis.conf").display().to_string();
         let arguments = ["-c".into(), script, "server".into(), config];
         let owner = fs::metadata(folder).unwrap();
