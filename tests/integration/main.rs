@@ -15,5 +15,6 @@
 
 mod client_snippets;
 mod documents;
+mod cases;
 mod harness;
 mod harness_works;

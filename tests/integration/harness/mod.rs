@@ -39,5 +39,5 @@ pub use {
     client::{Client, five, quoted, words},
     clock::{Clock, DAY, H, M, MS, S, START},
     server::{Flavor, Server, wait_until},
-    timeline::{Step, play, play_unchecked},
+    timeline::{Step, assert_expiry, peek_of, play, play_unchecked},
 };
