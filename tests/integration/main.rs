@@ -13,8 +13,9 @@
     reason = "a test may fail, and says where"
 )]
 
+mod cases;
 mod client_snippets;
 mod documents;
-mod cases;
 mod harness;
 mod harness_works;
+mod rules;

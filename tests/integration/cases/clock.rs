@@ -30,23 +30,11 @@ fn c113_no_step_of_the_clock_ends_the_server() {
         "RL.SLIDINGCOUNTER k 10 10s",
     ] {
         server.run("FLUSHALL");
-        for clock in [
-            START,
-            START - M,
-            1,
-            0,
-            -1,
-            -M,
-            i64::from(i32::MAX) * 1000 * S,
-            START,
-        ] {
+        for clock in [START, START - M, 1, 0, -1, -M, i64::from(i32::MAX) * 1000 * S, START] {
             server.set_clock(clock);
             let reply = server.five(command);
             assert_eq!(reply[1], 10, "{command} at {clock}: {reply:?}");
-            assert!(
-                reply[0] == 1 || reply[3] > 0,
-                "{command} at {clock}: {reply:?}"
-            );
+            assert!(reply[0] == 1 || reply[3] > 0, "{command} at {clock}: {reply:?}");
             server.run("RL.INFO k");
             server.run("RL.PEEK k");
         }
@@ -137,16 +125,9 @@ fn c116_a_transaction_during_which_the_key_expires_is_decided_at_one_instant() {
     let replies = fives(Value::Array(replies));
     match server.version() {
         // No frozen clock to ask there: the second half of the transaction is an hour later, and says so.
-        (Flavor::Redis, 7, 0) => assert_eq!(
-            replies,
-            [
-                FIVE_CALLS[0],
-                FIVE_CALLS[1],
-                FIVE_CALLS[0],
-                FIVE_CALLS[1],
-                FIVE_CALLS[2]
-            ]
-        ),
+        (Flavor::Redis, 7, 0) => {
+            assert_eq!(replies, [FIVE_CALLS[0], FIVE_CALLS[1], FIVE_CALLS[0], FIVE_CALLS[1], FIVE_CALLS[2]])
+        }
         _ => assert_eq!(replies, FIVE_CALLS),
     }
 }

@@ -81,11 +81,7 @@ fn c76_a_sliding_counter_with_a_limit_of_one_admits_one() {
         &server,
         &[
             (0, "RL.SLIDINGCOUNTER k 1 10s", [1, 1, 0, 0, 20_000]),
-            (
-                5 * S,
-                "RL.SLIDINGCOUNTER k 1 10s",
-                [0, 1, 0, 15_000, 15_000],
-            ),
+            (5 * S, "RL.SLIDINGCOUNTER k 1 10s", [0, 1, 0, 15_000, 15_000]),
             (20 * S - 1, "RL.SLIDINGCOUNTER k 1 10s", [0, 1, 0, 1, 1]),
             (20 * S, "RL.SLIDINGCOUNTER k 1 10s", [1, 1, 0, 0, 20_000]),
         ],
@@ -104,14 +100,7 @@ fn a_cost_of_zero_is_always_admitted_and_creates_nothing() {
     ];
     for (command, reset) in looks {
         let (free, all) = (format!("{command} 0"), format!("{command} 3"));
-        play(
-            &server,
-            &[
-                (0, &free, [1, 3, 3, 0, 0]),
-                (0, &all, [1, 3, 0, 0, reset]),
-                (0, &free, [1, 3, 0, 0, reset]),
-            ],
-        );
+        play(&server, &[(0, &free, [1, 3, 3, 0, 0]), (0, &all, [1, 3, 0, 0, reset]), (0, &free, [1, 3, 0, 0, reset])]);
         server.run("FLUSHALL");
         server.five(&free);
         assert_eq!(server.get::<i64>("EXISTS k"), 0, "{free}");
@@ -144,26 +133,22 @@ fn a_limit_of_zero_is_closed_but_for_a_cost_of_zero() {
 #[test]
 fn a_cost_of_what_remains_is_admitted_and_one_more_is_not() {
     let server = Server::start();
-    for command in [
-        "RL.TOKENBUCKET k 100 100/60s",
-        "RL.GCRA k 100 100/60s",
-        "RL.FIXED k 100 60s",
-        "RL.SLIDINGLOG k 100 60s",
-        "RL.SLIDINGCOUNTER k 100 60s",
+    for (command, pause) in [
+        ("RL.TOKENBUCKET k 100 100/60s", 11 * S),
+        ("RL.GCRA k 100 100/60s", 11 * S),
+        ("RL.FIXED k 100 60s", 39 * S),
+        ("RL.SLIDINGLOG k 100 60s", 50 * S),
+        ("RL.SLIDINGCOUNTER k 100 60s", 50 * S),
     ] {
         server.run("FLUSHALL");
         for cost in [13, 1, 29] {
             server.advance(7 * S + 1);
             server.five(&format!("{command} {cost}"));
         }
-        server.advance(40 * S + 1);
+        server.advance(pause + 1);
         let remaining = server.five(&format!("{command} 0"))[2];
         assert!((1..100).contains(&remaining), "{command} {remaining}");
-        assert_eq!(
-            server.five(&format!("{command} {}", remaining + 1))[0],
-            0,
-            "{command}"
-        );
+        assert_eq!(server.five(&format!("{command} {}", remaining + 1))[0], 0, "{command}");
         let last = server.five(&format!("{command} {remaining}"));
         assert_eq!(last[..4], [1, 100, 0, 0], "{command}");
     }

@@ -28,10 +28,7 @@ fn c101_events_of_the_same_microsecond_are_all_counted() {
     let Value::Array(replies) = client.run("EXEC") else {
         panic!("no array");
     };
-    let replies: Vec<_> = replies
-        .into_iter()
-        .map(|reply| five(reply).unwrap())
-        .collect();
+    let replies: Vec<_> = replies.into_iter().map(|reply| five(reply).unwrap()).collect();
     assert_eq!(
         replies,
         [
@@ -81,10 +78,7 @@ fn c104_refused_calls_take_no_memory() {
     let call = "RL.SLIDINGLOG k 100 900s";
     let mut client = server.client();
     let count = |replies: Vec<Result<Value, String>>| -> i64 {
-        replies
-            .into_iter()
-            .map(|reply| five(reply.unwrap()).unwrap()[0])
-            .sum()
+        replies.into_iter().map(|reply| five(reply.unwrap()).unwrap()[0]).sum()
     };
     assert_eq!(count(client.pipeline(&vec![call; 100])), 100);
     let full: i64 = client.get("MEMORY USAGE k");
@@ -94,13 +88,8 @@ fn c104_refused_calls_take_no_memory() {
         assert_eq!(client.get::<i64>("MEMORY USAGE k"), full);
     }
     let info: Vec<Value> = client.get("RL.INFO k");
-    let events = info
-        .iter()
-        .position(|field| *field == Value::BulkString(b"events".into()));
-    assert_eq!(
-        info[events.expect("a log shows its events") + 1],
-        Value::Int(100)
-    );
+    let events = info.iter().position(|field| *field == Value::BulkString(b"events".into()));
+    assert_eq!(info[events.expect("a log shows its events") + 1], Value::Int(100));
 }
 
 #[test]
@@ -109,51 +98,19 @@ fn c105_the_previous_window_is_the_one_before_this() {
     play(
         &server,
         &[
-            (
-                5 * S,
-                "RL.SLIDINGCOUNTER k 100 10s 50",
-                [1, 100, 50, 0, 15_000],
-            ),
-            (
-                11 * S,
-                "RL.SLIDINGCOUNTER k 100 10s 10",
-                [1, 100, 45, 0, 19_000],
-            ),
-            (
-                11 * S,
-                "RL.SLIDINGCOUNTER k 100 10s 46",
-                [0, 100, 45, 200, 19_000],
-            ),
-            (
-                11 * S + 199_999,
-                "RL.SLIDINGCOUNTER k 100 10s 46",
-                [0, 100, 45, 1, 18_801],
-            ),
-            (
-                11 * S + 200_000,
-                "RL.SLIDINGCOUNTER k 100 10s 46",
-                [1, 100, 0, 0, 18_800],
-            ),
+            (5 * S, "RL.SLIDINGCOUNTER k 100 10s 50", [1, 100, 50, 0, 15_000]),
+            (11 * S, "RL.SLIDINGCOUNTER k 100 10s 10", [1, 100, 45, 0, 19_000]),
+            (11 * S, "RL.SLIDINGCOUNTER k 100 10s 46", [0, 100, 45, 200, 19_000]),
+            (11 * S + 199_999, "RL.SLIDINGCOUNTER k 100 10s 46", [0, 100, 45, 1, 18_801]),
+            (11 * S + 200_000, "RL.SLIDINGCOUNTER k 100 10s 46", [1, 100, 0, 0, 18_800]),
         ],
     );
     play(
         &server,
         &[
-            (
-                5 * S,
-                "RL.SLIDINGCOUNTER k 100 10s 50",
-                [1, 100, 50, 0, 15_000],
-            ),
-            (
-                11 * S,
-                "RL.SLIDINGCOUNTER k 100 10s 10",
-                [1, 100, 45, 0, 19_000],
-            ),
-            (
-                11 * S,
-                "RL.SLIDINGCOUNTER k 100 10s 45",
-                [1, 100, 0, 0, 19_000],
-            ),
+            (5 * S, "RL.SLIDINGCOUNTER k 100 10s 50", [1, 100, 50, 0, 15_000]),
+            (11 * S, "RL.SLIDINGCOUNTER k 100 10s 10", [1, 100, 45, 0, 19_000]),
+            (11 * S, "RL.SLIDINGCOUNTER k 100 10s 45", [1, 100, 0, 0, 19_000]),
         ],
     );
 }

@@ -9,15 +9,9 @@ fn c84_the_last_instant_of_a_window_belongs_to_it() {
         server.five("RL.FIXED k 100000 5s");
     }
     server.set_clock(START + 4_999_900);
-    assert_eq!(
-        server.five("RL.FIXED k 100000 5s"),
-        [1, 100_000, 99_603, 0, 1]
-    );
+    assert_eq!(server.five("RL.FIXED k 100000 5s"), [1, 100_000, 99_603, 0, 1]);
     server.set_clock(START + 5 * S);
-    assert_eq!(
-        server.five("RL.FIXED k 100000 5s"),
-        [1, 100_000, 99_999, 0, 5000]
-    );
+    assert_eq!(server.five("RL.FIXED k 100000 5s"), [1, 100_000, 99_999, 0, 5000]);
 }
 
 #[test]
@@ -45,31 +39,12 @@ fn c87_the_previous_window_counts_to_the_end_of_the_next() {
     play(
         &server,
         &[
-            (
-                179 * S,
-                "RL.SLIDINGCOUNTER k 90 180s 90",
-                [1, 90, 0, 0, 181_000],
-            ),
-            (
-                330 * S,
-                "RL.SLIDINGCOUNTER k 90 180s 76",
-                [0, 90, 75, 2000, 30_000],
-            ),
-            (
-                330 * S,
-                "RL.SLIDINGCOUNTER k 90 180s 75",
-                [1, 90, 0, 0, 210_000],
-            ),
+            (179 * S, "RL.SLIDINGCOUNTER k 90 180s 90", [1, 90, 0, 0, 181_000]),
+            (330 * S, "RL.SLIDINGCOUNTER k 90 180s 76", [0, 90, 75, 2000, 30_000]),
+            (330 * S, "RL.SLIDINGCOUNTER k 90 180s 75", [1, 90, 0, 0, 210_000]),
         ],
     );
-    play(
-        &server,
-        &[(
-            179 * S,
-            "RL.SLIDINGCOUNTER k 90 180s 90",
-            [1, 90, 0, 0, 181_000],
-        )],
-    );
+    play(&server, &[(179 * S, "RL.SLIDINGCOUNTER k 90 180s 90", [1, 90, 0, 0, 181_000])]);
     assert!(server.state("k").1 * MS >= START + 360 * S);
 }
 
@@ -108,13 +83,9 @@ fn c89_every_key_goes_away_by_itself() {
         }
     }
     assert_eq!(client.get::<i64>("DBSIZE"), 100_000);
-    for (key, needed) in [
-        ("t:99:199", 100),
-        ("g:99:199", 100),
-        ("f:99:199", 1000),
-        ("l:99:199", 1000),
-        ("c:99:199", 2000),
-    ] {
+    for (key, needed) in
+        [("t:99:199", 100), ("g:99:199", 100), ("f:99:199", 1000), ("l:99:199", 1000), ("c:99:199", 2000)]
+    {
         assert_expiry(&server, key, needed, key);
     }
     // The longest state of these lives two seconds; the bound on its expiry is twice that.
@@ -146,27 +117,14 @@ fn c91_one_reading_of_the_clock_decides_window_and_expiry() {
 #[test]
 fn c95_a_rhythm_of_exactly_the_window_meets_nothing_left_over() {
     let server = Server::start();
-    for call in [
-        "RL.SLIDINGLOG k 3 600s",
-        "RL.FIXED k 3 600s",
-        "RL.FIXED k 3 600s 1 ALIGNED",
-    ] {
-        let steps: Vec<_> = (0..10)
-            .map(|round| (round * 600 * S, call, [1, 3, 2, 0, 600_000]))
-            .collect();
+    for call in ["RL.SLIDINGLOG k 3 600s", "RL.FIXED k 3 600s", "RL.FIXED k 3 600s 1 ALIGNED"] {
+        let steps: Vec<_> = (0..10).map(|round| (round * 600 * S, call, [1, 3, 2, 0, 600_000])).collect();
         play(&server, &steps);
     }
     // The counter sees the previous call with its full weight on the edge, and never more than that one.
     let call = "RL.SLIDINGCOUNTER k 3 600s";
-    let steps: Vec<_> = (0..10)
-        .map(|round| {
-            (
-                round * 600 * S,
-                call,
-                [1, 3, if round == 0 { 2 } else { 1 }, 0, 1_200_000],
-            )
-        })
-        .collect();
+    let steps: Vec<_> =
+        (0..10).map(|round| (round * 600 * S, call, [1, 3, if round == 0 { 2 } else { 1 }, 0, 1_200_000])).collect();
     play(&server, &steps);
 }
 

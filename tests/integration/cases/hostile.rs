@@ -19,8 +19,7 @@ fn assert_orderly(client: &mut Client, what: &str) {
     let commands: Vec<&str> = LOOKS.into_iter().chain(CALLS).collect();
     for (command, reply) in commands.iter().zip(client.pipeline(&commands)) {
         if let Err(error) = reply {
-            let orderly =
-                error.starts_with("WRONGTYPE ") || error.starts_with("ERR key: record version ");
+            let orderly = error.starts_with("WRONGTYPE ") || error.starts_with("ERR key: record version ");
             assert!(orderly, "{what}, {command}: {error}");
         }
     }
@@ -37,10 +36,7 @@ fn c128_a_damaged_dump_is_refused_by_the_server_and_leaves_no_key() {
         let restore = |payload: &[u8]| server.send(&[b"RESTORE", &b"k"[..], b"0", payload]);
         for length in 0..dump.len() {
             let error = restore(&dump[..length]).unwrap_err();
-            assert!(
-                error.contains("DUMP payload version or checksum are wrong"),
-                "{call}: {error}"
-            );
+            assert!(error.contains("DUMP payload version or checksum are wrong"), "{call}: {error}");
         }
         for bit in 0..dump.len() * 8 {
             let mut flipped = dump.clone();
@@ -62,8 +58,7 @@ fn c128_a_damaged_record_is_answered_with_an_error_or_a_verdict() {
         client.five(call);
         client.five(call);
         let record: Vec<u8> = client.get("GET k");
-        let put =
-            |client: &mut Client, bytes: &[u8]| client.run(&format!("SET k {}", quoted(bytes)));
+        let put = |client: &mut Client, bytes: &[u8]| client.run(&format!("SET k {}", quoted(bytes)));
         for length in 0..record.len() {
             put(&mut client, &record[..length]);
             assert_orderly(&mut client, &format!("{call} cut to {length} bytes"));
@@ -79,10 +74,7 @@ fn c128_a_damaged_record_is_answered_with_an_error_or_a_verdict() {
                 let mut filled = record.clone();
                 filled[from..].fill(byte);
                 put(&mut client, &filled);
-                assert_orderly(
-                    &mut client,
-                    &format!("{call} filled with {byte} from {from}"),
-                );
+                assert_orderly(&mut client, &format!("{call} filled with {byte} from {from}"));
             }
         }
         for extra in [&b"\0"[..], b"1234567", b"12345678", b"1234567890123456"] {
@@ -114,30 +106,17 @@ fn c136_a_key_that_is_no_limiter_is_a_wrongtype_error_and_left_alone() {
         let changes = server.info("rdb_changes_since_last_save");
         for command in LOOKS.into_iter().chain(CALLS) {
             let error = server.error(command);
-            assert!(
-                error.starts_with("WRONGTYPE "),
-                "{value}, {command}: {error}"
-            );
+            assert!(error.starts_with("WRONGTYPE "), "{value}, {command}: {error}");
         }
         assert_eq!(server.state("k"), before, "{value}");
-        assert_eq!(
-            server.info("rdb_changes_since_last_save"),
-            changes,
-            "{value}"
-        );
+        assert_eq!(server.info("rdb_changes_since_last_save"), changes, "{value}");
     }
 }
 
 #[test]
 fn c136_the_state_of_another_algorithm_is_a_wrongtype_error_that_names_both() {
     let server = Server::start();
-    let name = |call: &str| {
-        call.split(' ')
-            .next()
-            .unwrap()
-            .trim_start_matches("RL.")
-            .to_lowercase()
-    };
+    let name = |call: &str| call.split(' ').next().unwrap().trim_start_matches("RL.").to_lowercase();
     for first in CALLS {
         for second in CALLS {
             if name(first) == name(second) {
@@ -151,10 +130,7 @@ fn c136_the_state_of_another_algorithm_is_a_wrongtype_error_that_names_both() {
                 let error = server.error(command);
                 assert!(error.starts_with("WRONGTYPE "), "{command}: {error}");
                 let error = error.to_lowercase();
-                assert!(
-                    error.contains(&name(first)) && error.contains(&name(second)),
-                    "{command}: {error}"
-                );
+                assert!(error.contains(&name(first)) && error.contains(&name(second)), "{command}: {error}");
             }
             assert_eq!(server.state("k"), before);
         }
@@ -177,15 +153,7 @@ impl Dice {
 fn c138_no_arguments_whatever_end_the_server() {
     let server = Server::start();
     let mut client = server.client();
-    let names = [
-        "RL.TOKENBUCKET",
-        "RL.GCRA",
-        "RL.FIXED",
-        "RL.SLIDINGLOG",
-        "RL.SLIDINGCOUNTER",
-        "RL.PEEK",
-        "RL.INFO",
-    ];
+    let names = ["RL.TOKENBUCKET", "RL.GCRA", "RL.FIXED", "RL.SLIDINGLOG", "RL.SLIDINGCOUNTER", "RL.PEEK", "RL.INFO"];
     let huge = "9".repeat(400);
     let words: Vec<&[u8]> = [
         &b"k"[..],
@@ -247,23 +215,14 @@ fn c138_no_arguments_whatever_end_the_server() {
         match client.send(&line) {
             Ok(_) => admitted += 1,
             Err(error) => {
-                let known = ["ERR ", "WRONGTYPE "]
-                    .iter()
-                    .any(|code| error.starts_with(code));
+                let known = ["ERR ", "WRONGTYPE "].iter().any(|code| error.starts_with(code));
                 assert!(known, "{line:?}: {error}");
             }
         }
     }
-    assert!(
-        admitted > 100,
-        "the fuzz hardly ever makes sense: {admitted}"
-    );
+    assert!(admitted > 100, "the fuzz hardly ever makes sense: {admitted}");
     let long_key = vec![b'k'; 1 << 20];
-    client
-        .send(&[b"RL.FIXED", &long_key[..], b"1", b"1s"])
-        .unwrap();
-    client
-        .send(&[b"RL.FIXED", &b"k"[..], &long_key, b"1s"])
-        .unwrap_err();
+    client.send(&[b"RL.FIXED", &long_key[..], b"1", b"1s"]).unwrap();
+    client.send(&[b"RL.FIXED", &b"k"[..], &long_key, b"1s"]).unwrap_err();
     assert_eq!(client.get::<String>("PING"), "PONG");
 }

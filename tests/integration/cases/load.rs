@@ -31,16 +31,11 @@ fn c139_of_two_thousand_calls_on_fifty_connections_exactly_the_limit_is_admitted
                     scope.spawn(|| {
                         let mut client = server.client();
                         together.wait();
-                        (0..CALLS_EACH)
-                            .filter(|_| client.five(command)[0] == 1)
-                            .count()
+                        (0..CALLS_EACH).filter(|_| client.five(command)[0] == 1).count()
                     })
                 })
                 .collect();
-            callers
-                .into_iter()
-                .map(|caller| caller.join().unwrap())
-                .sum()
+            callers.into_iter().map(|caller| caller.join().unwrap()).sum()
         });
         assert_eq!(admitted, 100 / cost, "{command}");
     }

@@ -109,16 +109,10 @@ fn c35_numbers_at_the_end_of_64_bits_are_errors_and_touch_nothing() {
         ("RL.TOKENBUCKET k 18446744073709551617 1/s", "capacity"),
         ("RL.FIXED k 18446744073709551617 1s", "limit"),
         ("RL.FIXED k 1 18446744073709551617ms", "window"),
-        (
-            "RL.SLIDINGCOUNTER k 1 1s 340282366920938463463374607431768211457",
-            "cost",
-        ),
+        ("RL.SLIDINGCOUNTER k 1 1s 340282366920938463463374607431768211457", "cost"),
     ] {
         let error = server.error(command);
-        assert!(
-            error.starts_with(&format!("ERR {argument}: ")),
-            "{command}: {error}"
-        );
+        assert!(error.starts_with(&format!("ERR {argument}: ")), "{command}: {error}");
     }
     assert_eq!(server.get::<i64>("EXISTS k"), 0);
 }
@@ -131,51 +125,15 @@ fn c35_the_largest_limits_there_are_work() {
     play(
         &server,
         &[
-            (
-                0,
-                "RL.GCRA k 1000000000000 1000000000/3650d 1000000000000",
-                [1, MOST, 0, 0, FILL],
-            ),
-            (
-                0,
-                "RL.GCRA k 1000000000000 1000000000/3650d 1000000000000",
-                [0, MOST, 0, FILL, FILL],
-            ),
-            (
-                0,
-                "RL.GCRA k 1000000000000 1000000000/3650d",
-                [0, MOST, 0, 316, FILL],
-            ),
-            (
-                0,
-                "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000",
-                [1, MOST, 0, 0, 1],
-            ),
-            (
-                0,
-                "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000",
-                [0, MOST, 0, 1, 1],
-            ),
-            (
-                999,
-                "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000",
-                [0, MOST, 999_000_000_000, 1, 1],
-            ),
-            (
-                MS,
-                "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000",
-                [1, MOST, 0, 0, 1],
-            ),
-            (
-                MS,
-                "RL.FIXED f 1000000000000 3650d 1000000000000",
-                [1, MOST, 0, 0, 3650 * DAY / MS],
-            ),
-            (
-                MS,
-                "RL.SLIDINGLOG l 1000000 3650d 1000000",
-                [1, 1_000_000, 0, 0, 3650 * DAY / MS],
-            ),
+            (0, "RL.GCRA k 1000000000000 1000000000/3650d 1000000000000", [1, MOST, 0, 0, FILL]),
+            (0, "RL.GCRA k 1000000000000 1000000000/3650d 1000000000000", [0, MOST, 0, FILL, FILL]),
+            (0, "RL.GCRA k 1000000000000 1000000000/3650d", [0, MOST, 0, 316, FILL]),
+            (0, "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000", [1, MOST, 0, 0, 1]),
+            (0, "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000", [0, MOST, 0, 1, 1]),
+            (999, "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000", [0, MOST, 999_000_000_000, 1, 1]),
+            (MS, "RL.TOKENBUCKET t 1000000000000 1000000000000/1ms 1000000000000", [1, MOST, 0, 0, 1]),
+            (MS, "RL.FIXED f 1000000000000 3650d 1000000000000", [1, MOST, 0, 0, 3650 * DAY / MS]),
+            (MS, "RL.SLIDINGLOG l 1000000 3650d 1000000", [1, 1_000_000, 0, 0, 3650 * DAY / MS]),
         ],
     );
 }
@@ -186,16 +144,8 @@ fn c36_a_long_idle_time_at_a_high_rate_does_not_overflow() {
     play(
         &server,
         &[
-            (
-                0,
-                "RL.TOKENBUCKET k 300000000 300000000/s 300000000",
-                [1, 300_000_000, 0, 0, 1000],
-            ),
-            (
-                12 * H,
-                "RL.TOKENBUCKET k 300000000 300000000/s",
-                [1, 300_000_000, 299_999_999, 0, 1],
-            ),
+            (0, "RL.TOKENBUCKET k 300000000 300000000/s 300000000", [1, 300_000_000, 0, 0, 1000]),
+            (12 * H, "RL.TOKENBUCKET k 300000000 300000000/s", [1, 300_000_000, 299_999_999, 0, 1]),
         ],
     );
 }
@@ -243,11 +193,7 @@ fn c46_one_a_day_and_one_a_month_keep_their_period() {
         &server,
         &[
             (0, "RL.FIXED k 1 31d", [1, 1, 0, 0, 2_678_400_000]),
-            (
-                30 * DAY,
-                "RL.FIXED k 1 31d",
-                [0, 1, 0, 86_400_000, 86_400_000],
-            ),
+            (30 * DAY, "RL.FIXED k 1 31d", [0, 1, 0, 86_400_000, 86_400_000]),
             (31 * DAY, "RL.FIXED k 1 31d", [1, 1, 0, 0, 2_678_400_000]),
         ],
     );
@@ -276,16 +222,8 @@ fn a_rate_that_does_not_divide_evenly_never_drifts() {
     for token in 1..=700 {
         let due = (token * 3 * S + 6) / 7;
         server.set_clock(START + due - 1);
-        assert_eq!(
-            server.five("RL.TOKENBUCKET k 7 7/3s")[..4],
-            [0, 7, 0, 1],
-            "token {token}"
-        );
+        assert_eq!(server.five("RL.TOKENBUCKET k 7 7/3s")[..4], [0, 7, 0, 1], "token {token}");
         server.set_clock(START + due);
-        assert_eq!(
-            server.five("RL.TOKENBUCKET k 7 7/3s")[..4],
-            [1, 7, 0, 0],
-            "token {token}"
-        );
+        assert_eq!(server.five("RL.TOKENBUCKET k 7 7/3s")[..4], [1, 7, 0, 0], "token {token}");
     }
 }

@@ -25,17 +25,10 @@ fn c132_a_replica_refuses_to_consume_and_answers_those_who_only_look() {
 
         assert!(replica.error(call).starts_with("READONLY "), "{call}");
         let words: Vec<&str> = call.split(' ').collect();
-        let arguments = words[2..]
-            .iter()
-            .map(|word| format!("'{word}'"))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let arguments = words[2..].iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ");
         let script = format!("return redis.call('{}', KEYS[1], {arguments})", words[0]);
         let error = replica.send(&["EVAL", &script, "1", "k"]).unwrap_err();
-        assert!(
-            error.contains("READONLY") || error.contains("read only replica"),
-            "{call}: {error}"
-        );
+        assert!(error.contains("READONLY") || error.contains("read only replica"), "{call}: {error}");
         let mut client = replica.client();
         client.run("MULTI");
         assert!(client.error(call).starts_with("READONLY "), "{call}");
@@ -48,11 +41,7 @@ fn c132_a_replica_refuses_to_consume_and_answers_those_who_only_look() {
         let nobody = peek.replacen(" k ", " nobody ", 1);
         assert_eq!(replica.five(&nobody)[..4], [1, 3, 2, 0], "{call}");
         let script = "return redis.call('RL.PEEK', KEYS[1], '0')";
-        assert_eq!(
-            five(replica.send(&["EVAL_RO", script, "1", "k"]).unwrap()),
-            Ok(looked),
-            "{call}"
-        );
+        assert_eq!(five(replica.send(&["EVAL_RO", script, "1", "k"]).unwrap()), Ok(looked), "{call}");
         assert_ne!(replica.run("RL.INFO k"), Value::Nil, "{call}");
         assert_eq!(replica.run("RL.INFO nobody"), Value::Nil, "{call}");
         assert_eq!(replica.state("k"), before, "{call}");
@@ -62,9 +51,7 @@ fn c132_a_replica_refuses_to_consume_and_answers_those_who_only_look() {
 
 #[test]
 fn c135_without_memory_a_call_is_the_servers_error_and_looking_still_works() {
-    let server = Server::builder()
-        .config("maxmemory-policy", "noeviction")
-        .start();
+    let server = Server::builder().config("maxmemory-policy", "noeviction").start();
     for call in CALLS {
         server.run("CONFIG SET maxmemory 0");
         server.run("FLUSHALL");
@@ -87,9 +74,7 @@ fn c135_without_memory_a_call_is_the_servers_error_and_looking_still_works() {
 
 #[test]
 fn c135_an_evicted_limiter_is_a_new_one() {
-    let server = Server::builder()
-        .config("maxmemory-policy", "allkeys-lru")
-        .start();
+    let server = Server::builder().config("maxmemory-policy", "allkeys-lru").start();
     for number in 0..2000 {
         server.five(&format!("RL.FIXED {number} 3 1h"));
     }
@@ -100,15 +85,9 @@ fn c135_an_evicted_limiter_is_a_new_one() {
         let exists: i64 = server.get(&format!("EXISTS {number}"));
         if exists == 0 {
             evicted += 1;
-            assert_eq!(
-                server.five(&format!("RL.PEEK {number} FIXED 3 1h")),
-                [1, 3, 2, 0, 3_600_000]
-            );
+            assert_eq!(server.five(&format!("RL.PEEK {number} FIXED 3 1h")), [1, 3, 2, 0, 3_600_000]);
         } else {
-            assert_eq!(
-                server.five(&format!("RL.PEEK {number}")),
-                [1, 3, 1, 0, 3_600_000]
-            );
+            assert_eq!(server.five(&format!("RL.PEEK {number}")), [1, 3, 1, 0, 3_600_000]);
         }
     }
     assert!(evicted > 0);

@@ -110,11 +110,7 @@ fn c16_the_wait_for_one_of_a_thousand_a_second_is_a_millisecond() {
     play(
         &server,
         &[
-            (
-                0,
-                "RL.TOKENBUCKET k 1000 1000/s 1000",
-                [1, 1000, 0, 0, 1000],
-            ),
+            (0, "RL.TOKENBUCKET k 1000 1000/s 1000", [1, 1000, 0, 0, 1000]),
             (0, "RL.TOKENBUCKET k 1000 1000/s 1", [0, 1000, 0, 1, 1000]),
             (MS, "RL.TOKENBUCKET k 1000 1000/s 1", [1, 1000, 0, 0, 1000]),
         ],
@@ -145,21 +141,9 @@ fn c22_a_log_waits_for_the_event_whose_leaving_makes_room() {
             (0, "RL.SLIDINGLOG k 10 60s 3", [1, 10, 7, 0, 60_000]),
             (10 * S, "RL.SLIDINGLOG k 10 60s 3", [1, 10, 4, 0, 60_000]),
             (20 * S, "RL.SLIDINGLOG k 10 60s 4", [1, 10, 0, 0, 60_000]),
-            (
-                30 * S,
-                "RL.SLIDINGLOG k 10 60s 6",
-                [0, 10, 0, 40_000, 50_000],
-            ),
-            (
-                30 * S,
-                "RL.SLIDINGLOG k 10 60s 3",
-                [0, 10, 0, 30_000, 50_000],
-            ),
-            (
-                70 * S - 1,
-                "RL.SLIDINGLOG k 10 60s 6",
-                [0, 10, 3, 1, 10_001],
-            ),
+            (30 * S, "RL.SLIDINGLOG k 10 60s 6", [0, 10, 0, 40_000, 50_000]),
+            (30 * S, "RL.SLIDINGLOG k 10 60s 3", [0, 10, 0, 30_000, 50_000]),
+            (70 * S - 1, "RL.SLIDINGLOG k 10 60s 6", [0, 10, 3, 1, 10_001]),
             (70 * S, "RL.SLIDINGLOG k 10 60s 6", [1, 10, 0, 0, 60_000]),
         ],
     );
@@ -170,10 +154,7 @@ fn c24_a_caller_that_only_looks_learns_when_it_may_come_back() {
     let server = Server::start();
     play(
         &server,
-        &[
-            (0, "RL.GCRA k 1 1/10s", [1, 1, 0, 0, 10_000]),
-            (4 * S, "RL.GCRA k 1 1/10s 0", [1, 1, 0, 0, 6000]),
-        ],
+        &[(0, "RL.GCRA k 1 1/10s", [1, 1, 0, 0, 10_000]), (4 * S, "RL.GCRA k 1 1/10s 0", [1, 1, 0, 0, 6000])],
     );
     server.set_clock(START + 4 * S);
     assert_eq!(server.five("RL.PEEK k"), [0, 1, 0, 6000, 6000]);

@@ -1,8 +1,14 @@
 //! One connection, and commands written as one would type them.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write as _,
+    io::{Read, Write as _},
+    net::TcpStream,
+};
 
-use redis::{Cmd, Connection, ConnectionLike, FromRedisValue, ProtocolVersion, RedisError, Value};
+use redis::{Cmd, Connection, ConnectionLike, FromRedisValue, ProtocolVersion, RedisResult, Value};
+
+use super::server::Server;
 
 /// A connection to a server, through the `redis` crate.
 pub struct Client {
@@ -25,7 +31,7 @@ impl Client {
 
     /// Sends a command of arbitrary bytes. An error is the server's text, code first.
     pub fn send<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Value, String> {
-        self.connection.req_command(&packed(words)).and_then(Value::extract_error).map_err(error_text)
+        result(self.connection.req_command(&packed(words)))
     }
 
     /// Sends a command written as in redis-cli: words, or double-quoted strings with `\xNN`, `\"` and `\\`.
@@ -74,7 +80,7 @@ impl Client {
             bytes.extend(packed(&words(command.as_ref())).get_packed_command());
         }
         self.connection.send_packed_command(&bytes).unwrap();
-        commands.iter().map(|_| self.connection.recv_response().map_err(error_text)).collect()
+        commands.iter().map(|_| result(self.connection.recv_response())).collect()
     }
 }
 
@@ -86,12 +92,17 @@ fn packed<A: AsRef<[u8]>>(words: &[A]) -> Cmd {
     command
 }
 
-fn error_text(error: RedisError) -> String {
-    match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        (Some(code), None) => code.into(),
-        _ => error.to_string(),
-    }
+/// Sets errors of the server apart from its other replies, as it sent them: code first.
+fn result(reply: RedisResult<Value>) -> Result<Value, String> {
+    let (code, details) = match &reply {
+        Ok(Value::ServerError(error)) => (error.code(), error.details()),
+        Ok(_) => return reply.map_err(|error| error.to_string()),
+        Err(error) => match error.code() {
+            Some(code) => (code, error.detail()),
+            None => return Err(error.to_string()),
+        },
+    };
+    Err(details.map_or(code.to_owned(), |details| format!("{code} {details}")))
 }
 
 /// A reply that is exactly an array of five integers.
@@ -110,6 +121,20 @@ pub fn five(value: Value) -> Result<[i64; 5], Value> {
         return Err(value);
     }
     integers.try_into().map_err(|_| value)
+}
+
+/// What the server sends to a command under RESP `protocol`, byte for byte: client libraries make one null of several.
+pub fn raw_reply(server: &Server, protocol: u8, command: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    let hello = format!("HELLO {protocol}");
+    for line in [&hello, "ECHO before", command, "ECHO after", "QUIT"] {
+        stream.write_all(&packed(&words(line)).get_packed_command()).unwrap();
+    }
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let reply = text.split("$6\r\nbefore\r\n").nth(1).and_then(|rest| rest.split("$5\r\nafter\r\n").next());
+    reply.expect("both echoes").to_owned()
 }
 
 /// Splits a line as redis-cli does.

@@ -36,7 +36,7 @@ mod timeline;
 pub use {
     artifacts::module_path,
     builder::Builder,
-    client::{Client, five, quoted, words},
+    client::{Client, five, quoted, raw_reply, words},
     clock::{Clock, DAY, H, M, MS, S, START},
     server::{Flavor, Server, wait_until},
     timeline::{Step, assert_expiry, peek_of, play, play_unchecked},

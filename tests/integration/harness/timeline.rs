@@ -24,12 +24,7 @@ pub fn play(server: &Server, steps: &[Step<'_>]) {
         let key = words[1];
         let free = words.get(4) == Some(&"0");
         let what = format!("step {index} at {at} us: {command}");
-        let look = || {
-            (
-                server.state(key),
-                server.info("rdb_changes_since_last_save"),
-            )
-        };
+        let look = || (server.state(key), server.info("rdb_changes_since_last_save"));
 
         let before = look();
         let peeked = server.five(&peek_of(command));
@@ -62,10 +57,7 @@ pub fn assert_expiry(server: &Server, key: &str, needed: i64, what: &str) {
     let now = server.clock().now();
     let expires = server.state(key).1 * MS;
     let needed = needed * MS;
-    assert!(
-        expires > now + needed - MS,
-        "the key expires {expires} before its time {now} + {needed}, {what}"
-    );
+    assert!(expires > now + needed - MS, "the key expires {expires} before its time {now} + {needed}, {what}");
     assert!(
         expires <= now + (2 * needed).max(needed + 2 * S) + MS,
         "the key expires {expires} long after its time {now} + {needed}, {what}"
@@ -78,8 +70,5 @@ pub fn peek_of(command: &str) -> String {
     let algorithm = words.next().and_then(|name| name.strip_prefix("RL."));
     let algorithm = algorithm.expect("a deciding command");
     let key = words.next().expect("a key");
-    format!(
-        "RL.PEEK {key} {algorithm} {}",
-        words.next().unwrap_or_default()
-    )
+    format!("RL.PEEK {key} {algorithm} {}", words.next().unwrap_or_default())
 }

@@ -1,0 +1,79 @@
+//! Keyspace events.
+
+use std::time::Duration;
+
+use crate::harness::Server;
+
+/// The events in `classes` that the commands cause, as `event key`.
+fn events(classes: &str, prepare: &[&str], commands: &[&str]) -> Vec<String> {
+    let server = Server::start();
+    for command in prepare {
+        server.run(command);
+    }
+    server.run(&format!("CONFIG SET notify-keyspace-events {classes}"));
+    let mut listener = server.client();
+    let mut listener = listener.connection().as_pubsub();
+    listener.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    listener.psubscribe("*").unwrap();
+    for command in commands {
+        let _ = server.try_run(command);
+    }
+    server.run("PUBLISH last word");
+    let mut seen = Vec::new();
+    loop {
+        let message = listener.get_message().unwrap();
+        let channel = message.get_channel_name().to_owned();
+        if channel == "last" {
+            return seen;
+        }
+        let event = channel.strip_prefix("__keyevent@0__:").expect("a key event").to_owned();
+        seen.push(format!("{event} {}", message.get_payload::<String>().unwrap()));
+    }
+}
+
+const CALLS: [&str; 6] = [
+    "RL.TOKENBUCKET t 1 1/60s",
+    "RL.GCRA g 1 1/60s",
+    "RL.FIXED f 1 60s",
+    "RL.SLIDINGLOG l 1 60s",
+    "RL.SLIDINGCOUNTER c 1 60s",
+    "RL.SLIDINGLOG w 2 60s 2",
+];
+
+#[test]
+fn an_admitted_call_is_one_event_of_the_class_module() {
+    let expected =
+        ["rl.tokenbucket t", "rl.gcra g", "rl.fixed f", "rl.slidinglog l", "rl.slidingcounter c", "rl.slidinglog w"];
+    assert_eq!(events("Ed", &[], &CALLS), expected);
+}
+
+#[test]
+fn it_is_the_only_event_of_any_class_on_the_primary() {
+    // Without `n`, the class of new keys, which the server itself reports.
+    assert_eq!(events("EA", &["RL.FIXED f 2 60s"], &["RL.FIXED f 2 60s"]), ["rl.fixed f"]);
+    assert_eq!(events("EA", &["RL.SLIDINGLOG l 2 60s"], &["RL.SLIDINGLOG l 2 60s"]), ["rl.slidinglog l"]);
+    assert_eq!(events("EA", &["RL.GCRA g 2 1/60s"], &["RL.GCRA g 2 1/60s"]), ["rl.gcra g"]);
+}
+
+#[test]
+fn what_changes_nothing_is_no_event() {
+    let quiet = [
+        "RL.FIXED f 1 60s",
+        "RL.FIXED f 1 60s 0",
+        "RL.FIXED f 1 60s 5",
+        "RL.FIXED f x 60s",
+        "RL.PEEK f",
+        "RL.PEEK f FIXED 1 60s",
+        "RL.INFO f",
+        "RL.GCRA f 1 1/s",
+        "RL.SLIDINGLOG l 1 60s",
+        "RL.GCRA g 1 1/60s",
+    ];
+    let seen = events("EA", &["RL.FIXED f 1 60s", "RL.SLIDINGLOG l 1 60s", "RL.GCRA g 1 1/60s"], &quiet);
+    assert_eq!(seen, [""; 0]);
+}
+
+#[test]
+fn without_the_class_there_is_no_event() {
+    assert_eq!(events("E$g", &[], &CALLS), [""; 0]);
+}

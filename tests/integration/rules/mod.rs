@@ -1,0 +1,14 @@
+//! What the documentation promises, rule by rule.
+
+mod arguments;
+mod changed_limits;
+mod clock_steps;
+mod configuration;
+mod contexts;
+mod errors;
+mod events;
+mod expiry;
+mod looking;
+mod metadata;
+mod silence;
+mod statistics;
