@@ -14,10 +14,10 @@ use std::{
 
 /// Requests that are sent in one piece.
 pub const PIPELINE: u64 = 32;
-/// Batches in a segment; what is counted is a segment.
-const BATCHES: u64 = 64;
-/// The median of these is the result: it leaves out those in which the server's timers fired.
-const SEGMENTS: usize = 9;
+/// Batches in a segment; what is counted is a segment, short next to the second between two of the server's timers.
+const BATCHES: u64 = 16;
+/// The median of these is the result: it leaves out the segments in which a timer fired.
+const SEGMENTS: usize = 31;
 
 /// Instructions per request.
 #[derive(Clone, Copy)]

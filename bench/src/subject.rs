@@ -93,8 +93,8 @@ impl Limits {
     /// Calls are admitted up to `limit`, and usage accumulates: the state is never trivially idle.
     fn admitting(algorithm: Algorithm, limit: u64) -> Self {
         match algorithm {
-            TokenBucket | Gcra => Self { limit, module: "1/s", lua: "1" },
-            Fixed | SlidingCounter => Self { limit, module: "60s", lua: "60000" },
+            TokenBucket | Gcra => Self { limit, module: "1/m", lua: "0.0166666667" },
+            Fixed | SlidingCounter => Self { limit, module: "1h", lua: "3600000" },
             // A log may hold a million events: the window is one that a hot key does not fill.
             SlidingLog => Self { limit: 1_000_000, module: "100ms", lua: "100" },
         }
@@ -210,7 +210,7 @@ pub fn yardsticks() -> Vec<Subject> {
 }
 
 pub fn floor() -> Subject {
-    let words = ["FLOOR.FIVE", KEY, "100", "1/s", "1"];
+    let words = ["FLOOR.FIVE", KEY, "100", "1/m", "1"];
     Subject::plain(Family::Floor, &words, &words)
 }
 
