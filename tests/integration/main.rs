@@ -15,6 +15,7 @@
 
 mod cases;
 mod client_snippets;
+mod cluster;
 mod documents;
 mod harness;
 mod harness_works;

@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-fn packed<A: AsRef<[u8]>>(words: &[A]) -> Cmd {
+pub(super) fn packed<A: AsRef<[u8]>>(words: &[A]) -> Cmd {
     let mut command = Cmd::new();
     for word in words {
         command.arg(word.as_ref());
@@ -93,7 +93,7 @@ fn packed<A: AsRef<[u8]>>(words: &[A]) -> Cmd {
 }
 
 /// Sets errors of the server apart from its other replies, as it sent them: code first.
-fn result(reply: RedisResult<Value>) -> Result<Value, String> {
+pub(super) fn result(reply: RedisResult<Value>) -> Result<Value, String> {
     let (code, details) = match &reply {
         Ok(Value::ServerError(error)) => (error.code(), error.details()),
         Ok(_) => return reply.map_err(|error| error.to_string()),

@@ -28,7 +28,10 @@ mod artifacts;
 mod builder;
 mod client;
 mod clock;
+mod cluster;
+mod load;
 mod process;
+mod program;
 mod server;
 mod timeline;
 
@@ -38,6 +41,9 @@ pub use {
     builder::Builder,
     client::{Client, five, quoted, raw_reply, words},
     clock::{Clock, DAY, H, M, MS, S, START},
+    cluster::{Cluster, Entrance},
+    load::{Tally, under_load},
+    program::{exists, redis_cli, skip},
     server::{Flavor, Server, wait_until},
     timeline::{Step, assert_expiry, peek_of, play, play_unchecked},
 };
