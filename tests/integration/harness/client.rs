@@ -146,7 +146,7 @@ pub fn words(line: &str) -> Vec<Vec<u8>> {
             Some(quoted) => quoted_word(quoted),
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                (rest[..end].as_bytes().to_vec(), &rest[end..])
+                (rest.as_bytes()[..end].to_vec(), &rest[end..])
             }
         };
         words.push(word);

@@ -35,7 +35,7 @@ mod program;
 mod server;
 mod timeline;
 
-#[allow(unused_imports, dead_code)]
+#[allow(unused_imports, reason = "part of the interface")]
 pub use {
     artifacts::module_path,
     builder::Builder,

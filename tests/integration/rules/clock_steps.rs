@@ -84,8 +84,8 @@ fn up_to_its_span_a_state_ahead_of_the_clock_is_waited_for_and_not_touched() {
         for command in [step.call, &peek_of(step.call), "RL.PEEK k"] {
             assert_eq!(server.five(command), [0, 2, 0, retry, reset], "{command}");
         }
-        assert_eq!(server.five(&format!("RL.PEEK k 0")), [1, 2, 0, 0, reset], "{}", step.call);
-        assert_eq!(server.five(&format!("RL.PEEK k 3")), [0, 2, 0, -1, reset], "{}", step.call);
+        assert_eq!(server.five("RL.PEEK k 0"), [1, 2, 0, 0, reset], "{}", step.call);
+        assert_eq!(server.five("RL.PEEK k 3"), [0, 2, 0, -1, reset], "{}", step.call);
         assert_eq!(server.state("k"), before, "{}", step.call);
         // The promise holds although the clock is behind.
         server.advance(retry * MS - 1);
