@@ -316,7 +316,11 @@ pub fn decide<'a>(stored: Option<&Log<'a>>, limit: &WindowLimit, now: Timestamp,
     let retry = match cost {
         0 => Retry::Now,
         _ if cost > limit.limit() => Retry::Never,
-        _ => Retry::After(events.leaves(first, wanted.saturating_sub(limit.limit()), window).since(now)),
+        _ => {
+            let leaves = events.leaves(first, wanted.saturating_sub(limit.limit()), window);
+            // Damaged events may come in any order; a refusal never says 0 all the same.
+            Retry::After(leaves.since(now).max(Span::from_micros(1)))
+        }
     };
     (Decision { limit: limit.limit(), used, retry, reset }, Change::None)
 }

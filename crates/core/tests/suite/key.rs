@@ -5,7 +5,7 @@ use limiter_core::decision::{Decision, Retry};
 use limiter_core::fixed_window::Opening;
 use limiter_core::limit::{BucketLimit, LOG_LIMIT, Rate, WindowLimit};
 use limiter_core::record::{self, Algorithm, Record, RecordError};
-use limiter_core::sliding_log::{self, HEADER_LEN};
+use limiter_core::sliding_log::HEADER_LEN;
 use limiter_core::time::{Interval, Span, Timestamp};
 
 use crate::generate::{Numbers, Told};
@@ -15,11 +15,13 @@ pub struct Key {
     pub algorithm: Algorithm,
     pub record: Option<Vec<u8>>,
     pub expiry_ms: Option<u64>,
+    /// How often a log was written anew.
+    pub rewrites: u64,
 }
 
 impl Key {
     pub fn new(algorithm: Algorithm) -> Self {
-        Self { algorithm, record: None, expiry_ms: None }
+        Self { algorithm, record: None, expiry_ms: None, rewrites: 0 }
     }
 
     pub fn is_bucket(&self) -> bool {
@@ -46,8 +48,7 @@ impl Key {
                 self.record = Some(record.as_bytes().to_vec());
                 self.expire(expiry.at_ms, expiry.moved);
             }
-            Change::Log(sliding_log::Change::None) => panic!("a log that does not change is no change"),
-            Change::Log(sliding_log::Change::Append { event, header, expiry_ms }) => {
+            Change::Append { event, header, expiry_ms } => {
                 let bytes = self.record.as_mut().expect("only a log that is there is appended to");
                 if let Some(header) = header {
                     bytes[..HEADER_LEN].copy_from_slice(&header);
@@ -58,10 +59,11 @@ impl Key {
                     self.expire(at_ms, true);
                 }
             }
-            Change::Log(sliding_log::Change::Rewrite { rewrite, expiry }) => {
+            Change::Rewrite { rewrite, expiry } => {
                 let mut bytes = vec![0xAA; rewrite.len()];
                 rewrite.write(&mut bytes);
                 self.record = Some(bytes);
+                self.rewrites += 1;
                 self.expire(expiry.at_ms, expiry.moved);
             }
         }
@@ -90,6 +92,31 @@ impl Key {
     /// Whether the state has stopped mattering.
     pub fn is_idle(&self, now: u64) -> bool {
         self.peek(now, 0).is_none()
+    }
+
+    /// The time from which waits count, and the span of the clock rule, rounded down; both as stored.
+    pub fn stored_time_and_span(&self) -> Option<(u64, u64)> {
+        let (_, record) = record::decode(self.record.as_deref()?).expect("a record written by a call can be read");
+        Some(match record {
+            Record::Bucket(stored) => {
+                let (capacity, rate) = (stored.state.limit().capacity(), stored.state.limit().rate());
+                let full = u128::from(capacity) * u128::from(rate.period.micros());
+                let span = full / u128::from(rate.tokens.get());
+                (stored.state.updated().micros(), u64::try_from(span).unwrap())
+            }
+            Record::Fixed(stored) => {
+                let span = stored.state.limit().window().micros();
+                // An aligned window may open before the epoch.
+                (stored.state.ends().micros().saturating_sub(span), span)
+            }
+            Record::Counter(stored) => (stored.state.start().micros(), stored.state.limit().window().micros()),
+            Record::Log(log) => (log.newest()?.micros(), log.limit().window().micros()),
+        })
+    }
+
+    /// Whether the stored time is so far ahead of the clock that it was written under a wrong one.
+    pub fn has_wrong_time(&self, now: u64) -> bool {
+        self.stored_time_and_span().is_some_and(|(time, span)| time.saturating_sub(now) > span)
     }
 
     /// The expiry that the bytes tell.

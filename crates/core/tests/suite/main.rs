@@ -17,6 +17,7 @@ use proptest::test_runner::Config;
 mod agreement;
 mod generate;
 mod key;
+mod laws;
 mod model;
 mod model_cases;
 
@@ -27,5 +28,5 @@ fn runs(usually: u32) -> Config {
         Ok(_) => Config::default().cases,
         Err(_) => usually,
     };
-    Config { cases, failure_persistence: None, ..Config::default() }
+    Config { cases, failure_persistence: None, max_shrink_time: 10_000, max_shrink_iters: 20_000, ..Config::default() }
 }

@@ -3,6 +3,8 @@
 
 use limiter_core::limit::{Bound, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE};
 use limiter_core::time::Timestamp;
+use std::fmt;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -93,10 +95,18 @@ pub struct Call {
     pub pause: Pause,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scenario {
     pub start: u64,
     pub calls: Vec<Call>,
+}
+
+/// A line a call, however the rest is printed.
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "from {} us:", self.start)?;
+        self.calls.iter().try_for_each(|call| writeln!(f, "{}", format_args!("{call:?}")))
+    }
 }
 
 /// What the next call's cost and time may refer to.
@@ -128,8 +138,8 @@ impl Pause {
             Self::None => now,
             Self::Forward(us) => now.saturating_add(us),
             Self::Back(us) => now.saturating_sub(us),
-            Self::Retry(more) => now.saturating_add(told.retry_us).saturating_add_signed(more),
-            Self::Reset(more) => now.saturating_add(told.reset_us).saturating_add_signed(more),
+            Self::Retry(more) => now.saturating_add(told.retry_us.saturating_add_signed(more)),
+            Self::Reset(more) => now.saturating_add(told.reset_us.saturating_add_signed(more)),
             Self::PartOfReset(of_256) => now.saturating_add(part(told.reset_us, of_256)),
             Self::SpanBack(more) => now.saturating_sub(told.span_us).saturating_add_signed(-more),
             Self::PartOfSpanBack(of_256) => now.saturating_sub(part(told.span_us, of_256)),

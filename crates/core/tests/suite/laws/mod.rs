@@ -1,0 +1,47 @@
+//! What the limiters promise, each promise a property of its own that needs no model.
+
+mod arguments;
+mod clock;
+mod expiry;
+mod records;
+mod throughput;
+mod verdicts;
+
+use limiter_core::record::Algorithm;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::generate::{Call, Scenario, Told};
+use crate::key::{Key, told};
+
+fn algorithm() -> impl Strategy<Value = Algorithm> {
+    select(Algorithm::ALL.to_vec())
+}
+
+/// A call whose time and cost are known.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    call: Call,
+    at: u64,
+    cost: u64,
+}
+
+/// Makes the calls of a scenario on a new key, and shows each to `look` with the key before and after it.
+fn follow(
+    algorithm: Algorithm,
+    scenario: &Scenario,
+    mut look: impl FnMut(&Now, &Key, &Key, &limiter_core::decision::Decision) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let mut key = Key::new(algorithm);
+    let mut last = Told::default();
+    let mut at = scenario.start;
+    for call in &scenario.calls {
+        at = call.pause.resolve(at, &last);
+        let cost = call.cost.resolve(&last);
+        let before = key.clone();
+        let decision = key.call(&call.numbers, at, cost);
+        look(&Now { call: *call, at, cost }, &before, &key, &decision)?;
+        last = told(&decision, &call.numbers, key.is_bucket());
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Stored bytes: whatever they are, there is an answer, and what a call makes of them can be read again.
+
+use limiter_core::call;
+use limiter_core::decision::Retry;
+use limiter_core::limit::INTERVAL_MS;
+use limiter_core::record::{self, Algorithm, Record, RecordError};
+use limiter_core::sliding_log::HEADER_LEN;
+use limiter_core::time::Timestamp;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::{algorithm, follow};
+use crate::generate::{Cost, Pause, Scenario, scenario};
+use crate::key::{Key, limit};
+use crate::runs;
+
+/// Numbers as a record's fields hold them.
+fn field() -> impl Strategy<Value = Vec<u8>> {
+    let long = prop_oneof![
+        0..=20_u64,
+        any::<u64>(),
+        (0..=63_u32, 0..=2_u64).prop_map(|(twos, more)| (1_u64 << twos).wrapping_add(more).wrapping_sub(1)),
+        (0..=1_u64).prop_map(|more| INTERVAL_MS.max + more),
+        1_700_000_000_000_000..=1_900_000_000_000_000_u64,
+        Just(u64::MAX),
+    ];
+    let short = prop_oneof![0..=20_u32, any::<u32>(), Just(u32::MAX)];
+    prop_oneof![
+        2 => long.prop_map(|n| n.to_le_bytes().to_vec()),
+        1 => short.prop_map(|n| n.to_le_bytes().to_vec()),
+    ]
+}
+
+/// Bytes that start like a record and go on at will.
+fn almost_a_record() -> impl Strategy<Value = Vec<u8>> {
+    let kind =
+        prop_oneof![8 => (1..=5_u8, any::<bool>()).prop_map(|(n, wide)| n | u8::from(wide) << 4), 1 => any::<u8>()];
+    let version = prop_oneof![8 => Just(1_u8), 1 => any::<u8>()];
+    (version, kind, prop::collection::vec(field(), 0..12))
+        .prop_map(|(version, kind, fields)| [vec![b'R', b'L', version, kind], fields.concat()].concat())
+}
+
+#[derive(Clone, Debug)]
+enum Damage {
+    Flip(Index, u8),
+    Cut(Index),
+    Overwrite(Index, Vec<u8>),
+    Append(Vec<u8>),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        3 => (any::<Index>(), 0..8_u8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
+        1 => any::<Index>().prop_map(Damage::Cut),
+        3 => (any::<Index>(), field()).prop_map(|(at, field)| Damage::Overwrite(at, field)),
+        1 => field().prop_map(Damage::Append),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        match self {
+            Self::Flip(at, bit) => {
+                let at = at.index(bytes.len());
+                bytes[at] ^= 1 << bit;
+            }
+            Self::Cut(at) => bytes.truncate(at.index(bytes.len())),
+            Self::Overwrite(at, field) => {
+                // Whole words, so that fields are hit as fields.
+                let at = at.index(bytes.len()) / 4 * 4;
+                for (byte, new) in bytes[at..].iter_mut().zip(field) {
+                    *byte = *new;
+                }
+            }
+            Self::Append(field) => bytes.extend_from_slice(field),
+        }
+    }
+}
+
+/// A record that calls have written.
+fn written(algorithm: Algorithm, scenario: &Scenario) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    follow(algorithm, scenario, |_, _, key, _| {
+        bytes = key.record.clone().unwrap_or_default();
+        Ok(())
+    })
+    .unwrap();
+    bytes
+}
+
+/// Calls on these bytes as if they were stored, with every algorithm; asserts what holds for any bytes.
+fn check_any_bytes(bytes: &[u8], scenario: &Scenario) -> Result<(), TestCaseError> {
+    let now = Timestamp::from_micros(scenario.start);
+    let whole = record::decode(bytes);
+    prop_assert_eq!(call::stored_limit(bytes).is_ok(), whole.is_ok());
+    prop_assert_eq!(call::report(bytes, now).is_ok(), whole.is_ok());
+    for algorithm in Algorithm::ALL {
+        let mut key = Key { record: Some(bytes.to_vec()), ..Key::new(algorithm) };
+        key.expiry_ms = match whole {
+            Ok((found, _)) if found == algorithm => key.told_expiry_ms(),
+            _ => None,
+        };
+        let mut at = scenario.start;
+        for (index, call) in scenario.calls.iter().enumerate() {
+            if let Pause::Forward(us) | Pause::At(us) = call.pause {
+                at = at.saturating_add(us).min(Timestamp::MAX.micros());
+            }
+            let cost = if let Cost::Exactly(cost) = call.cost { cost } else { 1 };
+            let decision = match key.call_under(&limit(algorithm, &call.numbers), at, cost) {
+                Ok(decision) => decision,
+                Err(error) => {
+                    prop_assert_eq!(index, 0, "what a call has written can be read: {:?}", error);
+                    let expected = match whole {
+                        Ok((found, _)) => RecordError::Other { found, wanted: algorithm },
+                        Err(error) => error,
+                    };
+                    prop_assert_eq!(error, expected);
+                    break;
+                }
+            };
+            prop_assert!(matches!(whole, Ok((found, _)) if found == algorithm));
+            prop_assert!(decision.remaining() <= decision.limit);
+            if let Retry::After(wait) = decision.retry {
+                prop_assert!(wait.micros() > 0, "a refusal never says 0");
+            }
+            prop_assert!(decision.reply().iter().all(|&n| n >= -1));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(runs(4_000))]
+
+    #[test]
+    fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200), scenario in scenario(4)) {
+        check_any_bytes(&bytes, &scenario)?;
+    }
+
+    #[test]
+    fn bytes_that_look_like_a_record_have_an_answer(bytes in almost_a_record(), scenario in scenario(6)) {
+        check_any_bytes(&bytes, &scenario)?;
+    }
+
+    #[test]
+    fn damaged_records_have_an_answer(
+        algorithm in algorithm(),
+        scenario in scenario(30),
+        damage in prop::collection::vec(damage(), 1..4),
+    ) {
+        let mut bytes = written(algorithm, &scenario);
+        for damage in &damage {
+            damage.apply(&mut bytes);
+        }
+        check_any_bytes(&bytes, &scenario)?;
+    }
+
+    #[test]
+    fn what_is_read_is_written_back_the_same(bytes in almost_a_record()) {
+        if let Ok((algorithm, record)) = record::decode(&bytes) {
+            let again = match &record {
+                Record::Bucket(stored) => record::encode_bucket(algorithm, stored),
+                Record::Fixed(stored) => record::encode_fixed(stored),
+                Record::Counter(stored) => record::encode_counter(stored),
+                Record::Log(_) => return Ok(()),
+            };
+            // The wide form of numbers that fit the compact one is written compactly, and means the same.
+            let wide = bytes[3] & 0x10 != 0;
+            prop_assert!(wide || again.as_bytes() == bytes);
+            prop_assert_eq!(record::decode(again.as_bytes()), Ok((algorithm, record)));
+        }
+    }
+
+    #[test]
+    fn a_log_takes_at_most_twice_the_bytes_of_its_living_events(scenario in scenario(120)) {
+        follow(Algorithm::SlidingLog, &scenario, |now, before, after, _| {
+            if before != after && !after.has_wrong_time(now.at) {
+                let bytes = after.record.as_deref().unwrap();
+                let report = call::report(bytes, Timestamp::from_micros(now.at)).unwrap();
+                let event = if bytes[3] & 0x10 == 0 { 8 } else { 16 };
+                let living = usize::try_from(report.events.unwrap()).unwrap();
+                prop_assert!(bytes.len() <= HEADER_LEN + 2 * event * living);
+            }
+            Ok(())
+        })?;
+    }
+}
