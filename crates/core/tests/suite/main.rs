@@ -15,6 +15,7 @@
 use proptest::test_runner::Config;
 
 mod agreement;
+mod frozen;
 mod generate;
 mod key;
 mod laws;
