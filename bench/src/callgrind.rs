@@ -2,6 +2,7 @@
 
 use crate::{
     client::{self, Client},
+    fill,
     server::{self, Identity, Options, Server},
     subject::{self, Outcome, Subject},
 };
@@ -64,7 +65,7 @@ impl Counter {
     /// Prepares `keys` keys for the subject, then counts its command on them in turn.
     pub fn count(&mut self, subject: &Subject, keys: u64) -> Result<Count> {
         self.client.text(&["FLUSHALL", "SYNC"])?;
-        fill(&mut self.client, subject, keys)?;
+        fill::fill(&mut self.client, subject, 0..keys)?;
         let mut next = 0;
         for _ in 0..keys.div_ceil(PIPELINE).max(20) {
             self.batch(subject, keys, &mut next)?;
@@ -128,29 +129,6 @@ impl Counter {
         }
         bail!("callgrind wrote no profile into {}", folder.display())
     }
-}
-
-/// Makes `keys` keys as the subject expects them: one by calls, the others as its copies if it takes many calls.
-pub fn fill(client: &mut Client, subject: &Subject, keys: u64) -> Result<()> {
-    if subject.fills < 50 {
-        for _ in 0..subject.fills {
-            fill_each(client, &subject.fill, 0..keys)?;
-        }
-        return Ok(());
-    }
-    let first = subject::key(0);
-    let words = Subject::with_key(&subject.fill, &first);
-    client.send_all((0..subject.fills).map(|_| words.clone()))?;
-    client.send_all(
-        (1..keys).map(|index| ["COPY".to_owned(), first.clone(), subject::key(index), "REPLACE".to_owned()].to_vec()),
-    )
-}
-
-fn fill_each(client: &mut Client, words: &[String], keys: std::ops::Range<u64>) -> Result<()> {
-    client.send_all(keys.map(|index| {
-        let key = subject::key(index);
-        Subject::with_key(words, &key).into_iter().map(str::to_owned).collect()
-    }))
 }
 
 /// Counts one run of a program.

@@ -1,23 +1,36 @@
 //! The benchmark: measures the module side by side with Lua scripts, plain commands, and a command that does nothing.
 
 mod artifacts;
+mod bars;
 mod callgrind;
+mod charts;
 mod client;
+mod fill;
 mod guard;
 mod instructions;
+mod load;
 mod markdown;
+mod memory;
+mod progress;
+mod report;
 mod results;
+mod rig;
 mod server;
 mod subject;
+mod suite;
+mod tables;
 
 use clap::{Args, Parser, Subcommand};
 use std::{path::PathBuf, process::ExitCode};
 
 #[derive(Parser)]
 #[command(about = "Measures redis-limiter next to Lua scripts, plain commands and a no-op command", version)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    everything: suite::Options,
 }
 
 #[derive(Subcommand)]
@@ -43,9 +56,11 @@ struct Common {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Instructions(options) => instructions::run(&options),
-        Command::Check(options) => guard::run(&options),
+    let cli = Cli::parse();
+    let result = match cli.command {
+        None => suite::run(&cli.everything),
+        Some(Command::Instructions(options)) => instructions::run(&options),
+        Some(Command::Check(options)) => guard::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -78,6 +78,9 @@ pub enum Outcome {
     Plain,
 }
 
+/// A log may hold no more by default.
+const LOG_LIMIT: u64 = 1_000_000;
+
 /// Limits in both vocabularies: the module's words and the script's numbers.
 #[derive(Clone, Copy)]
 pub struct Limits {
@@ -95,8 +98,8 @@ impl Limits {
         match algorithm {
             TokenBucket | Gcra => Self { limit, module: "1/m", lua: "0.0166666667" },
             Fixed | SlidingCounter => Self { limit, module: "1h", lua: "3600000" },
-            // A log may hold a million events: the window is one that a hot key does not fill.
-            SlidingLog => Self { limit: 1_000_000, module: "100ms", lua: "100" },
+            SlidingLog if limit > LOG_LIMIT => Self { limit: LOG_LIMIT, module: "100ms", lua: "100" },
+            SlidingLog => Self { limit: LOG_LIMIT, module: "60s", lua: "60000" },
         }
     }
 
@@ -225,7 +228,7 @@ pub fn peer(line: &str) -> Subject {
 pub enum Room {
     /// As many as a limit in the field: for a few calls a key.
     Ordinary,
-    /// As many as a run can make.
+    /// As many as a run can make on one key; in a log, which has to hold them, those of a tenth of a second.
     Endless,
 }
 
@@ -242,7 +245,7 @@ pub fn limiter(scripts: Option<&Scripts>, algorithm: Algorithm, outcome: Outcome
 /// Sliding logs that hold `events` when the measuring starts: the module's, or the script's if there are scripts.
 pub fn log_of(scripts: Option<&Scripts>, outcome: Outcome, events: u64) -> Subject {
     let full = Limits::refusing(SlidingLog, events);
-    let limits = if outcome == Outcome::Refused { full } else { Limits { limit: 1_000_000, ..full } };
+    let limits = if outcome == Outcome::Refused { full } else { Limits { limit: LOG_LIMIT, ..full } };
     let script = scripts.map(|scripts| scripts.of(SlidingLog));
     Subject { fills: events, ..Subject::limiter(script, SlidingLog, outcome, limits) }
 }
