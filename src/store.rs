@@ -2,11 +2,12 @@
 
 use std::ffi::CStr;
 
-use limiter_core::call::{Change, Outcome};
+use limiter_core::call::{self, Change, Outcome};
 use limiter_core::decision::Decision;
 use limiter_core::expiry::Expiry;
-use limiter_core::record::{Algorithm, RecordError};
+use limiter_core::request::Call;
 use limiter_core::sliding_log::{Event, HEADER_LEN, Rewrite};
+use limiter_core::time::Timestamp;
 
 use crate::error::Error;
 use crate::ffi::{Command, Context, Field, KeyName, SharedString, Value, WriteKey};
@@ -41,21 +42,25 @@ pub fn release() {
 /// Takes one decision on a key: reads its state, replicates the effect, and only if that was accepted writes it.
 ///
 /// `event` is announced to those who listen to the event class `module`.
-#[inline]
+#[inline(always)]
 pub fn update(
     ctx: Context,
     name: KeyName<'_>,
-    wanted: Algorithm,
+    call: &Call,
+    now: Timestamp,
     event: &'static CStr,
-    decide: impl for<'r> FnOnce(Option<&'r [u8]>) -> Result<Outcome<'r>, RecordError>,
 ) -> Result<Decision, Error<'static>> {
+    let wanted = Some(call.limit.algorithm());
     let mut key = WriteKey::open(ctx, name);
     let record = match key.value() {
         Value::String(bytes) => Some(bytes),
         Value::Missing => None,
-        Value::Other(kind) => return Err(Error::Type(kind, Some(wanted))),
+        Value::Other(kind) => return Err(Error::Type(kind, wanted)),
     };
-    let Outcome { decision, change } = decide(record).map_err(|error| Error::Record(error, Some(wanted)))?;
+    let Outcome { decision, change } = match call::decide(record, &call.limit, now, call.cost) {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(Error::Record(error, wanted)),
+    };
     match change {
         Change::None => return Ok(decision),
         Change::Replace { record, expiry } => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
@@ -72,7 +77,7 @@ pub fn update(
 }
 
 /// One command: `SET key record KEEPTTL`, or `SET key record PXAT ms` when the expiry moves.
-#[inline]
+#[inline(always)]
 fn replace(
     ctx: Context,
     key: &mut WriteKey<'_>,
@@ -95,7 +100,7 @@ fn replace(
 }
 
 /// One command, `APPEND key event`; with a new header `SETRANGE key 0 header`, with a new expiry `PEXPIREAT key ms`.
-#[inline]
+#[inline(always)]
 fn append(
     ctx: Context,
     key: &mut WriteKey<'_>,

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use limiter_core::decision::Decision;
 use limiter_core::record::Algorithm;
-use limiter_core::{call, request};
+use limiter_core::request;
 
 use crate::error::Error;
 use crate::ffi::{Arguments, Context, Handler};
@@ -77,5 +77,5 @@ fn attempt<'a>(
     let key = args.key().ok_or(Error::Arity)?;
     let call = request::call(algorithm, &mut args, config::log_limit_max())?;
     let now = clock::now();
-    store::update(ctx, key, algorithm, event, |record| call::decide(record, &call.limit, now, call.cost))
+    store::update(ctx, key, &call, now, event)
 }

@@ -113,7 +113,7 @@ pub struct WriteKey<'a> {
 
 impl<'a> WriteKey<'a> {
     /// Opens the key, which may be missing.
-    #[inline]
+    #[inline(always)]
     pub fn open(ctx: Context, name: KeyName<'a>) -> Self {
         // SAFETY: (api), (alive).
         let key: *mut RedisModuleKey = unsafe { api!(RedisModule_OpenKey)(ctx.ctx, name.string, READ | WRITE) }.cast();
@@ -127,7 +127,7 @@ impl<'a> WriteKey<'a> {
     }
 
     /// Its value.
-    #[inline]
+    #[inline(always)]
     pub fn value(&self) -> Value<'_> {
         match self.kind {
             // SAFETY: (main); the server keeps the string there until it is written, which takes `self` exclusively.
@@ -139,7 +139,7 @@ impl<'a> WriteKey<'a> {
     }
 
     /// Makes `record` the value, in place where it has the same length.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, record: &[u8]) {
         if self.len != record.len() {
             self.resize(record.len());
@@ -197,7 +197,7 @@ impl<'a> WriteKey<'a> {
     }
 
     /// Asks where the server keeps the string.
-    #[inline]
+    #[inline(always)]
     fn map(&mut self) {
         // SAFETY: (api); the key is open for writing. The answer is null for another type.
         self.start = unsafe { api!(RedisModule_StringDMA)(self.key, &raw mut self.len, READ | WRITE) }.cast();

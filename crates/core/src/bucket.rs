@@ -10,6 +10,8 @@
 use crate::decision::{Decision, Retry};
 use crate::exact::{narrow, product, quotient, quotient_up, quotient_up_u64};
 use crate::limit::BucketLimit;
+use crate::meter::Meter;
+use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Span, Timestamp};
 
 /// A bucket as it was just after the last admitted call.
@@ -22,7 +24,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// A bucket that owed `debt` at `updated` under `limit`; `None` if the debt is more than an empty bucket's.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn new(debt: u128, updated: Timestamp, limit: BucketLimit) -> Option<Self> {
         (debt <= limit.full()).then_some(Self { debt, updated, limit })
@@ -47,32 +49,21 @@ impl Bucket {
     }
 
     /// How long after `updated` the whole debt has flowed back, under the rate it was stored with.
-    #[inline]
+    #[inline(always)]
     fn drain(&self) -> Span {
         Span::from_micros(quotient_up_u64(self.debt, self.limit.rate().tokens))
     }
 
-    /// The moment this state stops mattering.
-    #[inline]
-    #[must_use]
-    pub fn ends(&self) -> Timestamp {
-        self.updated.after(self.drain())
-    }
-
     /// The clock rule: state further ahead of the clock than the bucket takes to fill was written under a wrong clock,
     /// and is taken to be of now.
-    #[inline]
-    fn corrected(self, now: Timestamp) -> Self {
+    #[inline(always)]
+    fn is_of_a_wrong_clock(&self, now: Timestamp) -> bool {
         let ahead = self.updated.since(now);
-        if ahead > Span::ZERO && product(ahead.micros(), self.limit.rate().tokens.get()) > self.limit.full() {
-            Self { updated: now, ..self }
-        } else {
-            self
-        }
+        ahead > Span::ZERO && product(ahead.micros(), self.limit.rate().tokens.get()) > self.limit.full()
     }
 
     /// The debt in units of `limit`'s period, rounded up.
-    #[inline]
+    #[inline(always)]
     fn debt_under(&self, limit: &BucketLimit) -> u128 {
         let (stored, period) = (self.limit.rate().period, limit.rate().period);
         if stored == period {
@@ -85,45 +76,72 @@ impl Bucket {
     }
 }
 
-/// Decides a call of `cost` tokens under `limit` at `now`, and updates the state if it is admitted.
-///
-/// `None` is a new or idle bucket, which is full. State changes only when a cost above 0 is admitted, or by the clock
-/// rule.
-#[inline]
-pub fn decide(state: &mut Option<Bucket>, limit: &BucketLimit, now: Timestamp, cost: u64) -> Decision {
-    let rate = limit.rate();
-    let period = rate.period;
-    let (mut debt, mut behind, mut idle_in, mut updated) = (0, Span::ZERO, Span::ZERO, now);
-    if let Some(stored) = state {
-        *stored = stored.corrected(now);
-        let elapsed = now.since(stored.updated);
-        if stored.debt > product(stored.limit.rate().tokens.get(), elapsed.micros()) {
-            let flowed = product(rate.tokens.get(), elapsed.micros());
-            debt = stored.debt_under(limit).saturating_sub(flowed);
-            behind = stored.updated.since(now);
-            idle_in = stored.drain().less(elapsed);
-            updated = stored.updated.max(now);
+impl Meter for Bucket {
+    type Limit = BucketLimit;
+
+    #[inline(always)]
+    fn decide(stored: Option<Self>, limit: &BucketLimit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
+        let rate = limit.rate();
+        let period = rate.period;
+        let (mut debt, mut behind, mut idle_in, mut updated) = (0, Span::ZERO, Span::ZERO, now);
+        let mut corrected = None;
+        if let Some(mut state) = stored {
+            if state.is_of_a_wrong_clock(now) {
+                state.updated = now;
+                corrected = Some(state);
+            }
+            let elapsed = now.since(state.updated);
+            if state.debt > product(state.limit.rate().tokens.get(), elapsed.micros()) {
+                let flowed = product(rate.tokens.get(), elapsed.micros());
+                debt = state.debt_under(limit).saturating_sub(flowed);
+                behind = state.updated.since(now);
+                idle_in = state.drain().less(elapsed);
+                updated = state.updated.max(now);
+            }
         }
+
+        let full = limit.full();
+        let wanted = debt.wrapping_add(product(cost, period.micros()));
+        if cost != 0 && cost <= limit.capacity() && wanted <= full {
+            let state = Self { debt: wanted, updated, limit: *limit };
+            let used = narrow(quotient_up(wanted, period.get()));
+            let reset = state.drain().plus(behind);
+            return (Decision { limit: limit.capacity(), used, retry: Retry::Now, reset }, Some(state));
+        }
+
+        let used = narrow(quotient_up(debt, period.get()));
+        let retry = if cost == 0 {
+            Retry::Now
+        } else if cost > limit.capacity() {
+            Retry::Never
+        } else {
+            Retry::After(flows_back(wanted.saturating_sub(full), limit, idle_in).plus(behind))
+        };
+        let reset = if debt == 0 { Span::ZERO } else { flows_back(debt, limit, idle_in).plus(behind) };
+        (Decision { limit: limit.capacity(), used, retry, reset }, corrected)
     }
 
-    let full = limit.full();
-    let wanted = debt.wrapping_add(product(cost, period.micros()));
-    let fits = cost <= limit.capacity() && wanted <= full;
-    if cost != 0 && fits {
-        let stored = Bucket { debt: wanted, updated, limit: *limit };
-        *state = Some(stored);
-        let used = narrow(quotient_up(wanted, period.get()));
-        return Decision { limit: limit.capacity(), used, retry: Retry::Now, reset: stored.drain().plus(behind) };
+    /// Half as long again as it matters: a bucket in steady use moves its expiry now and then, not at each call.
+    #[inline(always)]
+    fn ends(&self, now: Timestamp) -> (Timestamp, Span) {
+        let ends = self.updated.after(self.drain());
+        (ends, Span::from_micros(ends.since(now).micros() / 2))
     }
 
-    let used = narrow(quotient_up(debt, period.get()));
-    // Under the stored limits the state is idle after `idle_in`, whatever the present ones say.
-    let wait = |units: u128| Span::from_micros(quotient_up_u64(units, rate.tokens)).min(idle_in).plus(behind);
-    let retry = match cost {
-        0 => Retry::Now,
-        _ if cost > limit.capacity() => Retry::Never,
-        _ => Retry::After(wait(wanted.saturating_sub(full))),
-    };
-    let reset = if debt == 0 { Span::ZERO } else { wait(debt) };
-    Decision { limit: limit.capacity(), used, retry, reset }
+    #[inline(always)]
+    fn decode(wide: bool, fields: &[u8]) -> Option<Stored<Self>> {
+        record::decode_bucket(wide, fields)
+    }
+
+    #[inline(always)]
+    fn encode(stored: &Stored<Self>, algorithm: Algorithm) -> Small {
+        record::encode_bucket(algorithm, stored)
+    }
+}
+
+/// The wait until `units` of debt have flowed back under `limit`; under the stored limits the state is idle after
+/// `idle_in`, whatever the present ones say.
+#[inline(always)]
+fn flows_back(units: u128, limit: &BucketLimit, idle_in: Span) -> Span {
+    Span::from_micros(quotient_up_u64(units, limit.rate().tokens)).min(idle_in)
 }

@@ -1,14 +1,15 @@
 //! One call against the stored bytes: the verdict, and how the bytes change.
 
-use crate::bucket;
+use crate::bucket::Bucket;
 use crate::decision::Decision;
 use crate::expiry::Expiry;
-use crate::fixed_window::{self, Opening};
+use crate::fixed_window::{FixedLimit, FixedWindow, Opening};
 use crate::limit::{BucketLimit, WindowLimit};
-use crate::record::{self, Algorithm, Record, RecordError, Small, Stored};
-use crate::sliding_counter;
-use crate::sliding_log::{self, Event, HEADER_LEN, Log, Rewrite};
-use crate::time::{Span, Timestamp};
+use crate::meter;
+use crate::record::{self, Algorithm, Record, RecordError, Small};
+use crate::sliding_counter::SlidingCounter;
+use crate::sliding_log::{self, Event, HEADER_LEN, Rewrite};
+use crate::time::Timestamp;
 
 /// The limits of one call, and with them its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum Limit {
     /// `RL.GCRA`
     Gcra(BucketLimit),
     /// `RL.FIXED`
-    Fixed(WindowLimit, Opening),
+    Fixed(FixedLimit),
     /// `RL.SLIDINGLOG`
     SlidingLog(WindowLimit),
     /// `RL.SLIDINGCOUNTER`
@@ -33,7 +34,7 @@ impl Limit {
         match self {
             Self::TokenBucket(_) => Algorithm::TokenBucket,
             Self::Gcra(_) => Algorithm::Gcra,
-            Self::Fixed(..) => Algorithm::Fixed,
+            Self::Fixed(_) => Algorithm::Fixed,
             Self::SlidingLog(_) => Algorithm::SlidingLog,
             Self::SlidingCounter(_) => Algorithm::SlidingCounter,
         }
@@ -84,7 +85,7 @@ pub struct Outcome<'a> {
 /// # Errors
 ///
 /// A record that is not limiter state, is of another algorithm, or was written by a newer version.
-#[inline]
+#[inline(always)]
 pub fn decide<'a>(
     record: Option<&'a [u8]>,
     limit: &Limit,
@@ -92,92 +93,14 @@ pub fn decide<'a>(
     cost: u64,
 ) -> Result<Outcome<'a>, RecordError> {
     match limit {
-        Limit::TokenBucket(limit) => call_bucket(record, Algorithm::TokenBucket, limit, now, cost),
-        Limit::Gcra(limit) => call_bucket(record, Algorithm::Gcra, limit, now, cost),
-        Limit::Fixed(limit, opening) => {
-            let stored = read(record, Algorithm::Fixed, record::decode_fixed)?;
-            Ok(small(
-                stored,
-                now,
-                |state| fixed_window::decide(state, limit, *opening, now, cost),
-                |state| (state.ends(), Span::ZERO),
-                record::encode_fixed,
-            ))
-        }
-        Limit::SlidingLog(limit) => {
-            let stored = read(record, Algorithm::SlidingLog, Log::decode)?;
-            let (decision, change) = sliding_log::decide(stored.as_ref(), limit, now, cost);
-            Ok(Outcome { decision, change })
-        }
+        Limit::TokenBucket(limit) => meter::call::<Bucket>(record, Algorithm::TokenBucket, limit, now, cost),
+        Limit::Gcra(limit) => meter::call::<Bucket>(record, Algorithm::Gcra, limit, now, cost),
+        Limit::Fixed(limit) => meter::call::<FixedWindow>(record, Algorithm::Fixed, limit, now, cost),
+        Limit::SlidingLog(limit) => sliding_log::call(record, limit, now, cost),
         Limit::SlidingCounter(limit) => {
-            let stored = read(record, Algorithm::SlidingCounter, record::decode_counter)?;
-            Ok(small(
-                stored,
-                now,
-                |state| sliding_counter::decide(state, limit, now, cost),
-                // A whole window of slack: the next window's end is covered too.
-                |state| (state.ends(), state.limit().window().span()),
-                record::encode_counter,
-            ))
+            meter::call::<SlidingCounter>(record, Algorithm::SlidingCounter, limit, now, cost)
         }
     }
-}
-
-#[inline]
-fn call_bucket<'a>(
-    record: Option<&'a [u8]>,
-    algorithm: Algorithm,
-    limit: &BucketLimit,
-    now: Timestamp,
-    cost: u64,
-) -> Result<Outcome<'a>, RecordError> {
-    let stored = read(record, algorithm, record::decode_bucket)?;
-    Ok(small(
-        stored,
-        now,
-        |state| bucket::decide(state, limit, now, cost),
-        |state| {
-            let ends = state.ends();
-            (ends, Span::from_micros(ends.since(now).micros() / 2))
-        },
-        |stored| record::encode_bucket(algorithm, stored),
-    ))
-}
-
-/// Reads the record of `algorithm`, if there is one.
-#[inline]
-fn read<'a, T>(
-    record: Option<&'a [u8]>,
-    algorithm: Algorithm,
-    decode: impl Fn(bool, &'a [u8]) -> Option<T>,
-) -> Result<Option<T>, RecordError> {
-    let Some(bytes) = record else { return Ok(None) };
-    let (wide, fields) = record::open_as(bytes, algorithm)?;
-    decode(wide, fields).map(Some).ok_or(RecordError::Foreign)
-}
-
-/// A call on state of bounded size: what `decide` does to it is the change, and nothing else tells one.
-#[inline]
-fn small<S: Copy + PartialEq>(
-    stored: Option<Stored<S>>,
-    now: Timestamp,
-    decide: impl FnOnce(&mut Option<S>) -> Decision,
-    expires: impl FnOnce(&S) -> (Timestamp, Span),
-    encode: impl FnOnce(&Stored<S>) -> Small,
-) -> Outcome<'static> {
-    let before = stored.map(|stored| stored.state);
-    let mut after = before;
-    let decision = decide(&mut after);
-    let change = match after {
-        Some(state) if after != before => {
-            let (needed, slack) = expires(&state);
-            let expiry = Expiry::plan(stored.map(|stored| stored.expiry_ms), needed, now, slack);
-            let record = encode(&Stored { state, expiry_ms: expiry.at_ms });
-            Change::Replace { record, expiry }
-        }
-        _ => Change::None,
-    };
-    Outcome { decision, change }
 }
 
 /// What a record tells of itself.
@@ -204,7 +127,7 @@ pub fn stored_limit(record: &[u8]) -> Result<Limit, RecordError> {
         Record::Bucket(stored) if algorithm == Algorithm::Gcra => Limit::Gcra(stored.state.limit()),
         Record::Bucket(stored) => Limit::TokenBucket(stored.state.limit()),
         // An open window ends as it would have, wherever a new one would start.
-        Record::Fixed(stored) => Limit::Fixed(stored.state.limit(), Opening::FirstCall),
+        Record::Fixed(stored) => Limit::Fixed(FixedLimit { limit: stored.state.limit(), opening: Opening::FirstCall }),
         Record::Log(log) => Limit::SlidingLog(log.limit()),
         Record::Counter(stored) => Limit::SlidingCounter(stored.state.limit()),
     })

@@ -27,7 +27,7 @@ impl Expiry {
     ///
     /// It fits if it is not before `needed` (rounded up to the millisecond), and at most twice as far from `now` or two
     /// seconds beyond, whichever is later. `slack` must not exceed `needed - now`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn plan(stored: Option<u64>, needed: Timestamp, now: Timestamp, slack: Span) -> Self {
         if let Some(at_ms) = stored {

@@ -4,6 +4,8 @@
 
 use crate::decision::{Decision, Retry};
 use crate::limit::WindowLimit;
+use crate::meter::Meter;
+use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Interval, Span, Timestamp};
 
 /// Where new windows start.
@@ -42,81 +44,93 @@ impl FixedWindow {
     }
 
     /// The end of a window of this start and of length `window`.
-    #[inline]
+    #[inline(always)]
     fn end(&self, window: Interval) -> Timestamp {
         let end = self.start.saturating_add_unsigned(window.micros());
         Timestamp::default().after(Span::from_micros(end.try_into().unwrap_or(0)))
     }
 
-    /// The moment this state stops mattering.
-    #[inline]
-    #[must_use]
-    pub fn ends(&self) -> Timestamp {
-        self.end(self.limit.window())
-    }
-
     /// The clock rule: a window that starts further ahead of the clock than its own length was opened under a wrong
     /// clock, and is taken to start now.
-    #[inline]
-    fn corrected(self, now: Timestamp) -> Self {
+    #[inline(always)]
+    fn is_of_a_wrong_clock(&self, now: Timestamp) -> bool {
         let start = Timestamp::from_micros(self.start.try_into().unwrap_or(0));
-        if start.since(now) > self.limit.window().span() {
-            Self { start: signed(now.micros()), updated: now, ..self }
-        } else {
-            self
-        }
+        start.since(now) > self.limit.window().span()
     }
 }
 
-/// Decides a call of `cost` under `limit` at `now`, and updates the state if it is admitted.
-///
-/// `None` is a limiter without an open window. An open window ends after the shorter of the call's and the stored
-/// window's length, however it was opened. State changes only when a cost above 0 is admitted, or by the clock rule.
-#[inline]
-pub fn decide(
-    state: &mut Option<FixedWindow>,
-    limit: &WindowLimit,
-    opening: Opening,
-    now: Timestamp,
-    cost: u64,
-) -> Decision {
-    if let Some(stored) = state {
-        *stored = stored.corrected(now);
-    }
-    let window = limit.window();
-    let open = state.and_then(|stored| {
-        let window = window.min(stored.limit.window());
-        (now < stored.end(window)).then_some((stored, window))
-    });
-    let (used, start, window) = match open {
-        Some((stored, window)) => (stored.used, stored.start, window),
-        None => (0, opening.start(window, now), window),
-    };
+/// What a call enforces: at most `limit.limit()` a window, which starts as `opening` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedLimit {
+    /// The limit and the window.
+    pub limit: WindowLimit,
+    /// Where a new window starts.
+    pub opening: Opening,
+}
 
-    let wanted = used.saturating_add(cost);
-    if cost != 0 && wanted <= limit.limit() {
-        let opened = FixedWindow {
-            start,
-            updated: now.max(Timestamp::from_micros(start.try_into().unwrap_or(0))),
-            used: wanted,
-            limit: limit.lasting(window),
+impl Meter for FixedWindow {
+    type Limit = FixedLimit;
+
+    #[inline(always)]
+    fn decide(stored: Option<Self>, limit: &FixedLimit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
+        let FixedLimit { limit, opening } = limit;
+        let (mut used, mut start, mut window, mut reset) = (0, None, limit.window(), Span::ZERO);
+        let mut corrected = None;
+        if let Some(mut state) = stored {
+            if state.is_of_a_wrong_clock(now) {
+                state = Self { start: signed(now.micros()), updated: now, ..state };
+                corrected = Some(state);
+            }
+            // An open window ends after the shorter of the two lengths, however it was opened.
+            let shorter = window.min(state.limit.window());
+            let end = state.end(shorter);
+            if now < end {
+                (used, start, window, reset) = (state.used, Some(state.start), shorter, end.since(now));
+            }
+        }
+
+        let wanted = used.saturating_add(cost);
+        if cost != 0 && wanted <= limit.limit() {
+            let start = match start {
+                Some(start) => start,
+                None => opening.start(window, now),
+            };
+            let updated = now.max(Timestamp::from_micros(start.try_into().unwrap_or(0)));
+            let state = Self { start, updated, used: wanted, limit: limit.lasting(window) };
+            let reset = state.end(window).since(now);
+            return (Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, Some(state));
+        }
+
+        let retry = if cost == 0 {
+            Retry::Now
+        } else if cost > limit.limit() {
+            Retry::Never
+        } else {
+            Retry::After(reset)
         };
-        *state = Some(opened);
-        return Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset: opened.ends().since(now) };
+        (Decision { limit: limit.limit(), used, retry, reset }, corrected)
     }
 
-    let reset = open.map_or(Span::ZERO, |(stored, window)| stored.end(window).since(now));
-    let retry = match cost {
-        0 => Retry::Now,
-        _ if cost > limit.limit() => Retry::Never,
-        _ => Retry::After(reset),
-    };
-    Decision { limit: limit.limit(), used, retry, reset }
+    /// No slack beyond the least: within a window the expiry stays where it is.
+    #[inline(always)]
+    fn ends(&self, _now: Timestamp) -> (Timestamp, Span) {
+        (self.end(self.limit.window()), Span::ZERO)
+    }
+
+    #[inline(always)]
+    fn decode(wide: bool, fields: &[u8]) -> Option<Stored<Self>> {
+        record::decode_fixed(wide, fields)
+    }
+
+    #[inline(always)]
+    fn encode(stored: &Stored<Self>, _algorithm: Algorithm) -> Small {
+        record::encode_fixed(stored)
+    }
 }
 
 impl Opening {
     /// The start of a window of length `window` that is opened at `now`.
-    #[inline]
+    #[inline(always)]
     fn start(self, window: Interval, now: Timestamp) -> i64 {
         match self {
             Self::FirstCall => signed(now.micros()),

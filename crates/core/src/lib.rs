@@ -22,6 +22,7 @@ mod exact;
 pub mod expiry;
 pub mod fixed_window;
 pub mod limit;
+mod meter;
 pub mod record;
 pub mod request;
 pub mod sliding_counter;

@@ -120,7 +120,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Algorithm, Record<'_>), RecordError> {
 }
 
 /// Reads the header, and checks that the record belongs to `wanted`.
-#[inline]
+#[inline(always)]
 pub(crate) fn open_as(bytes: &[u8], wanted: Algorithm) -> Result<(bool, &[u8]), RecordError> {
     // The usual case in one comparison: the very header that this version writes.
     if let Some((head, fields)) = bytes.split_first_chunk::<4>() {
@@ -179,7 +179,7 @@ impl Small {
         small
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put<const N: usize>(&mut self, field: [u8; N]) {
         let space = self.bytes.get_mut(self.len..).and_then(|free| free.first_chunk_mut::<N>());
         debug_assert!(space.is_some(), "every record that is built here fits");
@@ -280,7 +280,7 @@ fn expiry_from(expiry_ms: u64, from: Timestamp) -> Option<u32> {
 }
 
 /// Reads the fields of a bucket, which follow the header.
-#[inline]
+#[inline(always)]
 pub(crate) fn decode_bucket(wide: bool, fields: &[u8]) -> Option<Stored<Bucket>> {
     let mut fields = Fields(fields);
     let updated = fields.timestamp()?;
@@ -294,7 +294,7 @@ pub(crate) fn decode_bucket(wide: bool, fields: &[u8]) -> Option<Stored<Bucket>>
 }
 
 /// Writes a bucket; `algorithm` is its vocabulary.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn encode_bucket(algorithm: Algorithm, stored: &Stored<Bucket>) -> Small {
     let Stored { state, expiry_ms } = stored;
@@ -324,7 +324,7 @@ pub fn encode_bucket(algorithm: Algorithm, stored: &Stored<Bucket>) -> Small {
 }
 
 /// Reads the fields of a fixed window, which follow the header.
-#[inline]
+#[inline(always)]
 pub(crate) fn decode_fixed(wide: bool, fields: &[u8]) -> Option<Stored<FixedWindow>> {
     let mut fields = Fields(fields);
     let start = fields.i64()?;
@@ -340,7 +340,7 @@ pub(crate) fn decode_fixed(wide: bool, fields: &[u8]) -> Option<Stored<FixedWind
 }
 
 /// Writes a fixed window.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn encode_fixed(stored: &Stored<FixedWindow>) -> Small {
     let Stored { state, expiry_ms } = stored;
@@ -352,7 +352,7 @@ pub fn encode_fixed(stored: &Stored<FixedWindow>) -> Small {
 }
 
 /// Reads the fields of a sliding-window counter, which follow the header.
-#[inline]
+#[inline(always)]
 pub(crate) fn decode_counter(wide: bool, fields: &[u8]) -> Option<Stored<SlidingCounter>> {
     let mut fields = Fields(fields);
     let updated = fields.timestamp()?;
@@ -365,7 +365,7 @@ pub(crate) fn decode_counter(wide: bool, fields: &[u8]) -> Option<Stored<Sliding
 }
 
 /// Writes a sliding-window counter.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn encode_counter(stored: &Stored<SlidingCounter>) -> Small {
     let Stored { state, expiry_ms } = stored;
@@ -376,7 +376,7 @@ pub fn encode_counter(stored: &Stored<SlidingCounter>) -> Small {
 }
 
 /// Ends a record with its numbers and its expiry, in the compact form if all fit, and gives it its header.
-#[inline]
+#[inline(always)]
 fn put_numbers<const N: usize>(
     mut record: Small,
     algorithm: Algorithm,

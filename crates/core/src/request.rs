@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::call::Limit;
-use crate::fixed_window::Opening;
+use crate::fixed_window::{FixedLimit, Opening};
 use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
@@ -134,7 +134,7 @@ impl fmt::Display for Expected {
 /// # Errors
 ///
 /// Names the argument, what was got and the accepted range.
-#[inline]
+#[inline(always)]
 pub fn call<'a>(
     algorithm: Algorithm,
     args: &mut impl Iterator<Item = &'a [u8]>,
@@ -179,7 +179,7 @@ pub fn peek<'a>(args: &mut impl Iterator<Item = &'a [u8]>, log_limit_max: u64) -
     Ok(Peek::Stored { cost: integer("cost", first, COST)? })
 }
 
-#[inline]
+#[inline(always)]
 fn bucket<'a>(
     capacity: &'static str,
     args: &mut impl Iterator<Item = &'a [u8]>,
@@ -189,7 +189,7 @@ fn bucket<'a>(
     Ok(BucketLimit::new(capacity, rate(given)?).ok_or_else(|| wrong("rate", given, Expected::Fill))?)
 }
 
-#[inline]
+#[inline(always)]
 fn window<'a>(
     args: &mut impl Iterator<Item = &'a [u8]>,
     expected: Expected,
@@ -204,7 +204,7 @@ fn window<'a>(
     Ok(WindowLimit::new(limit, window).ok_or_else(|| wrong("limit", given, expected))?)
 }
 
-#[inline]
+#[inline(always)]
 fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Call, RequestError<'a>> {
     let limit = window(args, Expected::Integer(CAPACITY), CAPACITY.max)?;
     let mut next = args.next();
@@ -218,20 +218,20 @@ fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Call, RequestE
         Some(given) if !is_aligned(given) => return Err(wrong("option", given, Expected::Aligned).into()),
         Some(_) => Opening::Aligned { offset: args.next().map_or(Ok(Span::ZERO), |given| offset(given, &limit))? },
     };
-    Ok(Call { limit: Limit::Fixed(limit, opening), cost })
+    Ok(Call { limit: Limit::Fixed(FixedLimit { limit, opening }), cost })
 }
 
-#[inline]
+#[inline(always)]
 fn is_aligned(given: &[u8]) -> bool {
     given.eq_ignore_ascii_case(b"ALIGNED")
 }
 
-#[inline]
+#[inline(always)]
 fn required<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<&'a [u8], RequestError<'a>> {
     args.next().ok_or(RequestError::Arity)
 }
 
-#[inline]
+#[inline(always)]
 fn optional_cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<u64, RequestError<'a>> {
     args.next().map_or(Ok(1), |given| Ok(integer("cost", given, COST)?))
 }
@@ -241,7 +241,7 @@ fn optional_cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<u64, R
 /// # Errors
 ///
 /// Anything but `0` or digits without a leading zero, or a number outside `bound`.
-#[inline]
+#[inline(always)]
 pub fn integer<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> Result<u64, ArgumentError<'a>> {
     digits(given).filter(|&n| bound.holds(n)).ok_or_else(|| wrong(argument, given, Expected::Integer(bound)))
 }
@@ -251,7 +251,7 @@ pub fn integer<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> Res
 /// # Errors
 ///
 /// Anything but an integer and a unit, or a length outside [`INTERVAL_MS`].
-#[inline]
+#[inline(always)]
 pub fn interval<'a>(argument: &'static str, given: &'a [u8]) -> Result<Interval, ArgumentError<'a>> {
     millis(given).ok().and_then(Interval::from_millis).ok_or_else(|| {
         let expected = match millis(given) {
@@ -273,7 +273,7 @@ fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentErro
 /// # Errors
 ///
 /// Anything else, a number outside [`RATE`] or a period outside [`INTERVAL_MS`].
-#[inline]
+#[inline(always)]
 pub fn rate(given: &[u8]) -> Result<Rate, ArgumentError<'_>> {
     let slash = given.iter().position(|&byte| byte == b'/');
     let (tokens, period) = match slash.and_then(|at| given.split_at_checked(at)) {
@@ -289,9 +289,12 @@ pub fn rate(given: &[u8]) -> Result<Rate, ArgumentError<'_>> {
 }
 
 /// The period of a rate: a duration whose number may be left out if it is 1.
-#[inline]
+#[inline(always)]
 fn rate_period(given: &[u8]) -> Option<Interval> {
-    let ms = unit_ms(given).or_else(|| millis(given).ok())?;
+    let ms = match unit_ms(given) {
+        Some(ms) => ms,
+        None => millis(given).ok()?,
+    };
     Interval::from_millis(ms)
 }
 
@@ -303,7 +306,7 @@ enum NotMillis {
 }
 
 /// An integer and a unit, in milliseconds.
-#[inline]
+#[inline(always)]
 fn millis(given: &[u8]) -> Result<u64, NotMillis> {
     let unit = given.iter().position(|byte| !byte.is_ascii_digit());
     let Some((number, unit)) = unit.and_then(|at| given.split_at_checked(at)) else {
@@ -314,7 +317,7 @@ fn millis(given: &[u8]) -> Result<u64, NotMillis> {
 }
 
 /// The length of a unit in milliseconds.
-#[inline]
+#[inline(always)]
 fn unit_ms(unit: &[u8]) -> Option<u64> {
     match unit {
         b"s" | b"S" => Some(1_000),
@@ -327,7 +330,7 @@ fn unit_ms(unit: &[u8]) -> Option<u64> {
 }
 
 /// `0`, or digits without a leading zero, of at most 19 digits: more is beyond every range here.
-#[inline]
+#[inline(always)]
 fn digits(given: &[u8]) -> Option<u64> {
     let leading_zero = given.len() > 1 && given.first() == Some(&b'0');
     if given.is_empty() || given.len() > 19 || leading_zero {

@@ -6,6 +6,8 @@
 use crate::decision::{Decision, Retry};
 use crate::exact::{narrow, product, quotient, quotient_up};
 use crate::limit::WindowLimit;
+use crate::meter::Meter;
+use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Interval, Span, Timestamp};
 
 /// The counts of the window of the last admitted call and of the window before it.
@@ -38,19 +40,11 @@ impl SlidingCounter {
         window_start(self.updated, self.limit.window())
     }
 
-    /// The moment this state stops mattering, unless another call is admitted.
-    #[inline]
-    #[must_use]
-    pub fn ends(&self) -> Timestamp {
-        let window = self.limit.window().span();
-        self.start().after(window).after(window)
-    }
-
     /// The clock rule: a window that starts further ahead of the clock than its own length was counted under a wrong
     /// clock, and its counts are taken to be of now's window.
-    #[inline]
-    fn corrected(self, now: Timestamp) -> Self {
-        if self.start().since(now) > self.limit.window().span() { Self { updated: now, ..self } } else { self }
+    #[inline(always)]
+    fn is_of_a_wrong_clock(&self, now: Timestamp) -> bool {
+        self.start().since(now) > self.limit.window().span()
     }
 }
 
@@ -86,7 +80,7 @@ impl Weighed {
     }
 
     /// Usage times the window: `current * W + previous * (W - into)`, exact.
-    #[inline]
+    #[inline(always)]
     fn weight(&self) -> u128 {
         let left = self.window.micros().saturating_sub(self.into);
         product(self.current, self.window.micros()).wrapping_add(product(self.previous, left))
@@ -96,7 +90,7 @@ impl Weighed {
     ///
     /// `free` is the limit less the cost. Within this window `current` stays whole and `previous` shrinks; in the next
     /// one `current` shrinks.
-    #[inline]
+    #[inline(always)]
     fn fits_after(&self, free: u64) -> Span {
         let shrinks_to = |count: u64, room: u64| {
             // The first moment of a window at which count * (W - into) <= room * W.
@@ -112,7 +106,7 @@ impl Weighed {
     }
 
     /// The wait, from this window's start, until neither count weighs.
-    #[inline]
+    #[inline(always)]
     fn clears_after(&self) -> Span {
         let window = self.window.span();
         match (self.current, self.previous) {
@@ -123,45 +117,67 @@ impl Weighed {
     }
 
     /// The wait from `now` until `after` has passed since this window's start.
-    #[inline]
+    #[inline(always)]
     fn wait(&self, after: Span, now: Timestamp) -> Span {
         self.start.after(after).since(now)
     }
 }
 
-/// Decides a call of `cost` under `limit` at `now`, and updates the state if it is admitted.
-///
-/// `None` is a limiter without usage. While the call's window differs from the stored one, the stored window decides; an
-/// admitted call then restates the usage, rounded up, as the count of its own current window. State changes only when a
-/// cost above 0 is admitted, or by the clock rule.
-#[inline]
-pub fn decide(state: &mut Option<SlidingCounter>, limit: &WindowLimit, now: Timestamp, cost: u64) -> Decision {
-    if let Some(stored) = state {
-        *stored = stored.corrected(now);
-    }
-    let counts = Weighed::new(*state, limit.window(), now);
-    let used = narrow(quotient_up(counts.weight(), counts.window.get()));
-    let wanted = used.saturating_add(cost);
+impl Meter for SlidingCounter {
+    type Limit = WindowLimit;
 
-    if cost != 0 && wanted <= limit.limit() {
-        let now_or_start = now.max(counts.start);
-        let (current, previous) = if counts.window == limit.window() {
-            (counts.current.saturating_add(cost), counts.previous)
-        } else {
-            (wanted, 0)
+    /// While the call's window differs from the stored one, the stored window decides; an admitted call then restates the
+    /// usage, rounded up, as the count of its own current window.
+    #[inline(always)]
+    fn decide(stored: Option<Self>, limit: &WindowLimit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
+        let (mut stored, mut corrected) = (stored, None);
+        if let Some(state) = stored
+            && state.is_of_a_wrong_clock(now)
+        {
+            corrected = Some(Self { updated: now, ..state });
+            stored = corrected;
+        }
+        let counts = Weighed::new(stored, limit.window(), now);
+        let used = narrow(quotient_up(counts.weight(), counts.window.get()));
+        let wanted = used.saturating_add(cost);
+
+        if cost != 0 && wanted <= limit.limit() {
+            let (current, previous) = if counts.window == limit.window() {
+                (counts.current.saturating_add(cost), counts.previous)
+            } else {
+                (wanted, 0)
+            };
+            let state = Self { updated: now.max(counts.start), current, previous, limit: *limit };
+            let (ends, _) = state.ends(now);
+            let reset = ends.since(now);
+            return (Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, Some(state));
+        }
+
+        let reset = if used == 0 { Span::ZERO } else { counts.wait(counts.clears_after(), now) };
+        let retry = match limit.limit().checked_sub(cost) {
+            _ if cost == 0 => Retry::Now,
+            None => Retry::Never,
+            Some(free) => Retry::After(counts.wait(counts.fits_after(free), now)),
         };
-        let stored = SlidingCounter { updated: now_or_start, current, previous, limit: *limit };
-        *state = Some(stored);
-        return Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset: stored.ends().since(now) };
+        (Decision { limit: limit.limit(), used, retry, reset }, corrected)
     }
 
-    let reset = if used == 0 { Span::ZERO } else { counts.wait(counts.clears_after(), now) };
-    let retry = match limit.limit().checked_sub(cost) {
-        _ if cost == 0 => Retry::Now,
-        None => Retry::Never,
-        Some(free) => Retry::After(counts.wait(counts.fits_after(free), now)),
-    };
-    Decision { limit: limit.limit(), used, retry, reset }
+    /// State lives two windows. A whole window of slack covers the end of the next one too.
+    #[inline(always)]
+    fn ends(&self, _now: Timestamp) -> (Timestamp, Span) {
+        let window = self.limit.window().span();
+        (self.start().after(window).after(window), window)
+    }
+
+    #[inline(always)]
+    fn decode(wide: bool, fields: &[u8]) -> Option<Stored<Self>> {
+        record::decode_counter(wide, fields)
+    }
+
+    #[inline(always)]
+    fn encode(stored: &Stored<Self>, _algorithm: Algorithm) -> Small {
+        record::encode_counter(stored)
+    }
 }
 
 /// The start of the epoch-aligned window that holds `at`.

@@ -5,12 +5,12 @@
 //! weighed by one subtraction. Dead events stay in front of the living until they are as many; a binary search finds
 //! where they end, and the record is then rewritten without them: any call takes O(log n), amortised for the admitted.
 
-use crate::call::Change;
+use crate::call::{Change, Outcome};
 use crate::decision::{Decision, Retry};
 use crate::exact::narrow;
 use crate::expiry::Expiry;
 use crate::limit::{LOG_LIMIT, WindowLimit};
-use crate::record::{Algorithm, Fields, Small, expiry_in_range, header};
+use crate::record::{Algorithm, Fields, RecordError, Small, expiry_in_range, header, open_as};
 use crate::time::{Interval, Span, Timestamp};
 
 /// The bytes before the first event: the four of every record, limit, dead events, window and expiry.
@@ -93,7 +93,7 @@ impl Events<'_> {
     }
 
     /// The first event from `first` on that still counts at `now` in a window of length `window`.
-    #[inline]
+    #[inline(always)]
     fn first_living(&self, first: usize, window: Interval, now: Timestamp) -> usize {
         let dead = |index| self.time(index).after(window.span()) <= now;
         if first >= self.len() || !dead(first) {
@@ -118,7 +118,7 @@ impl Events<'_> {
 
 impl<'a> Log<'a> {
     /// Reads the fields that follow the first four bytes. The header and the length are checked, not each event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decode(weighted: bool, fields: &'a [u8]) -> Option<Self> {
         let mut fields = Fields(fields);
         let limit = fields.u32()?;
@@ -282,11 +282,31 @@ impl Writer<'_> {
     }
 }
 
+/// Decides a call against the stored record.
+#[inline(always)]
+pub(crate) fn call<'a>(
+    record: Option<&'a [u8]>,
+    limit: &WindowLimit,
+    now: Timestamp,
+    cost: u64,
+) -> Result<Outcome<'a>, RecordError> {
+    let stored = match record {
+        None => None,
+        Some(bytes) => {
+            let (weighted, fields) = open_as(bytes, Algorithm::SlidingLog)?;
+            let Some(log) = Log::decode(weighted, fields) else { return Err(RecordError::Foreign) };
+            Some(log)
+        }
+    };
+    let (decision, change) = decide(stored.as_ref(), limit, now, cost);
+    Ok(Outcome { decision, change })
+}
+
 /// Decides a call of `cost` under `limit` at `now` against the stored log, and tells how its bytes change.
 ///
 /// An event counts for the shorter of the call's and the stored window. `None` is a log without events.
-#[inline]
-pub fn decide<'a>(stored: Option<&Log<'a>>, limit: &WindowLimit, now: Timestamp, cost: u64) -> (Decision, Change<'a>) {
+#[inline(always)]
+fn decide<'a>(stored: Option<&Log<'a>>, limit: &WindowLimit, now: Timestamp, cost: u64) -> (Decision, Change<'a>) {
     if let Some(log) = stored
         && let Some(weight) = log.collapsed(now)
     {
@@ -326,7 +346,7 @@ pub fn decide<'a>(stored: Option<&Log<'a>>, limit: &WindowLimit, now: Timestamp,
 }
 
 /// The change of an admitted call: the events before `first` are dead, and the new one is of time `settled`.
-#[inline]
+#[inline(always)]
 fn admit<'a>(
     stored: Option<&Log<'a>>,
     events: Events<'a>,
