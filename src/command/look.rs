@@ -1,7 +1,6 @@
 //! The commands that only look.
 
 use limiter_core::call::{self, Limit, Report};
-use limiter_core::fixed_window::FixedLimit;
 use limiter_core::record::{Algorithm, VERSION};
 use limiter_core::request::{self, Peek as Question};
 use limiter_core::time::Span;
@@ -89,7 +88,7 @@ fn reply_report(ctx: Context, report: &Report, len: usize) {
             let period = Some(("period_ms", rate.period.millis()));
             [Some((capacity, limit.capacity())), Some(("rate", rate.tokens.get())), period]
         }
-        Limit::Fixed(FixedLimit { limit, .. }) | Limit::SlidingLog(limit) | Limit::SlidingCounter(limit) => {
+        Limit::Fixed(limit, _) | Limit::SlidingLog(limit) | Limit::SlidingCounter(limit) => {
             [Some(("limit", limit.limit())), Some(("window_ms", limit.window().millis())), None]
         }
     };

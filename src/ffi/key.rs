@@ -107,7 +107,6 @@ pub struct WriteKey<'a> {
     /// The string it holds, as the server keeps it.
     start: *mut u8,
     len: usize,
-    kind: KeyType,
     call: PhantomData<&'a ()>,
 }
 
@@ -117,21 +116,19 @@ impl<'a> WriteKey<'a> {
     pub fn open(ctx: Context, name: KeyName<'a>) -> Self {
         // SAFETY: (api), (alive).
         let key: *mut RedisModuleKey = unsafe { api!(RedisModule_OpenKey)(ctx.ctx, name.string, READ | WRITE) }.cast();
-        let mut opened = Self { key, start: ptr::null_mut(), len: 0, kind: KeyType::String, call: PhantomData };
-        opened.map();
-        if opened.len == 0 {
-            // Missing, of another type, or a string without a byte.
-            opened.kind = KeyType::of(key);
-        }
-        opened
+        let (start, len) = map(key);
+        Self { key, start, len, call: PhantomData }
     }
 
     /// Its value.
     #[inline(always)]
     pub fn value(&self) -> Value<'_> {
-        match self.kind {
+        if self.len > 0 {
             // SAFETY: (main); the server keeps the string there until it is written, which takes `self` exclusively.
-            KeyType::String if self.len > 0 => Value::String(unsafe { slice::from_raw_parts(self.start, self.len) }),
+            return Value::String(unsafe { slice::from_raw_parts(self.start, self.len) });
+        }
+        // Missing, of another type, or a string without a byte.
+        match KeyType::of(self.key) {
             KeyType::String => Value::String(&[]),
             KeyType::Empty => Value::Missing,
             other => Value::Other(other),
@@ -172,7 +169,7 @@ impl<'a> WriteKey<'a> {
     fn resize(&mut self, len: usize) {
         // SAFETY: (api); the key is open for writing, and empty or a string.
         unsafe { api!(RedisModule_StringTruncate)(self.key, len) };
-        self.map();
+        (self.start, self.len) = map(self.key);
     }
 
     /// Gives the string room for `capacity` bytes and no more. Without the memory for it, the server decides.
@@ -193,16 +190,6 @@ impl<'a> WriteKey<'a> {
             api!(RedisModule_StringSet)(self.key, string);
             api!(RedisModule_FreeString)(ptr::null_mut(), string);
             api!(RedisModule_SetAbsExpire)(self.key, expiry);
-        }
-    }
-
-    /// Asks where the server keeps the string.
-    #[inline(always)]
-    fn map(&mut self) {
-        // SAFETY: (api); the key is open for writing. The answer is null for another type.
-        self.start = unsafe { api!(RedisModule_StringDMA)(self.key, &raw mut self.len, READ | WRITE) }.cast();
-        if self.start.is_null() {
-            self.len = 0;
         }
     }
 
@@ -228,6 +215,15 @@ const fn room(len: usize) -> usize {
     let whole = len.saturating_add(BESIDE);
     let step = whole.next_power_of_two() / 8;
     whole.next_multiple_of(if step == 0 { 1 } else { step }).saturating_sub(BESIDE)
+}
+
+/// Where the server keeps the string of a key that is open for writing; empty for a key without one.
+#[inline(always)]
+fn map(key: *mut RedisModuleKey) -> (*mut u8, usize) {
+    let mut len = 0;
+    // SAFETY: (api); the key is open for writing. The answer is null for another type.
+    let start: *mut u8 = unsafe { api!(RedisModule_StringDMA)(key, &raw mut len, READ | WRITE) }.cast();
+    (start, if start.is_null() { 0 } else { len })
 }
 
 impl Drop for WriteKey<'_> {

@@ -23,11 +23,9 @@ pub struct KeyName<'a> {
 #[inline]
 pub(super) unsafe fn bytes_of<'a>(string: *mut RedisModuleString) -> &'a [u8] {
     let mut len = 0;
-    // SAFETY: (api); the caller vouches for the string. The server answers a pointer to `len` bytes.
-    unsafe {
-        let start = api!(RedisModule_StringPtrLen)(string, &raw mut len);
-        if start.is_null() { &[] } else { std::slice::from_raw_parts(start.cast(), len) }
-    }
+    // SAFETY: (api); the caller vouches for the string. The server answers a pointer to `len` bytes, and never null for a
+    // string that is not.
+    unsafe { std::slice::from_raw_parts(api!(RedisModule_StringPtrLen)(string, &raw mut len).cast(), len) }
 }
 
 /// A string made once at load, so that a propagation passes it for next to nothing.

@@ -54,6 +54,13 @@ impl Bucket {
         Span::from_micros(quotient_up_u64(self.debt, self.limit.rate().tokens))
     }
 
+    /// The moment this state stops mattering.
+    #[inline(always)]
+    #[must_use]
+    pub fn ends(&self) -> Timestamp {
+        self.updated.after(self.drain())
+    }
+
     /// The clock rule: state further ahead of the clock than the bucket takes to fill was written under a wrong clock,
     /// and is taken to be of now.
     #[inline(always)]
@@ -104,12 +111,12 @@ impl Meter for Bucket {
         let wanted = debt.wrapping_add(product(cost, period.micros()));
         if cost != 0 && cost <= limit.capacity() && wanted <= full {
             let state = Self { debt: wanted, updated, limit: *limit };
-            let used = narrow(quotient_up(wanted, period.get()));
+            let used = quotient_up_u64(wanted, period.get());
             let reset = state.drain().plus(behind);
             return (Decision { limit: limit.capacity(), used, retry: Retry::Now, reset }, Some(state));
         }
 
-        let used = narrow(quotient_up(debt, period.get()));
+        let used = quotient_up_u64(debt, period.get());
         let retry = if cost == 0 {
             Retry::Now
         } else if cost > limit.capacity() {
@@ -123,8 +130,8 @@ impl Meter for Bucket {
 
     /// Half as long again as it matters: a bucket in steady use moves its expiry now and then, not at each call.
     #[inline(always)]
-    fn ends(&self, now: Timestamp) -> (Timestamp, Span) {
-        let ends = self.updated.after(self.drain());
+    fn expires(&self, now: Timestamp) -> (Timestamp, Span) {
+        let ends = self.ends();
         (ends, Span::from_micros(ends.since(now).micros() / 2))
     }
 

@@ -19,7 +19,7 @@ pub enum Limit {
     /// `RL.GCRA`
     Gcra(BucketLimit),
     /// `RL.FIXED`
-    Fixed(FixedLimit),
+    Fixed(WindowLimit, Opening),
     /// `RL.SLIDINGLOG`
     SlidingLog(WindowLimit),
     /// `RL.SLIDINGCOUNTER`
@@ -34,7 +34,7 @@ impl Limit {
         match self {
             Self::TokenBucket(_) => Algorithm::TokenBucket,
             Self::Gcra(_) => Algorithm::Gcra,
-            Self::Fixed(_) => Algorithm::Fixed,
+            Self::Fixed(..) => Algorithm::Fixed,
             Self::SlidingLog(_) => Algorithm::SlidingLog,
             Self::SlidingCounter(_) => Algorithm::SlidingCounter,
         }
@@ -95,7 +95,10 @@ pub fn decide<'a>(
     match limit {
         Limit::TokenBucket(limit) => meter::call::<Bucket>(record, Algorithm::TokenBucket, limit, now, cost),
         Limit::Gcra(limit) => meter::call::<Bucket>(record, Algorithm::Gcra, limit, now, cost),
-        Limit::Fixed(limit) => meter::call::<FixedWindow>(record, Algorithm::Fixed, limit, now, cost),
+        Limit::Fixed(limit, opening) => {
+            let limit = FixedLimit { limit: *limit, opening: *opening };
+            meter::call::<FixedWindow>(record, Algorithm::Fixed, &limit, now, cost)
+        }
         Limit::SlidingLog(limit) => sliding_log::call(record, limit, now, cost),
         Limit::SlidingCounter(limit) => {
             meter::call::<SlidingCounter>(record, Algorithm::SlidingCounter, limit, now, cost)
@@ -127,7 +130,7 @@ pub fn stored_limit(record: &[u8]) -> Result<Limit, RecordError> {
         Record::Bucket(stored) if algorithm == Algorithm::Gcra => Limit::Gcra(stored.state.limit()),
         Record::Bucket(stored) => Limit::TokenBucket(stored.state.limit()),
         // An open window ends as it would have, wherever a new one would start.
-        Record::Fixed(stored) => Limit::Fixed(FixedLimit { limit: stored.state.limit(), opening: Opening::FirstCall }),
+        Record::Fixed(stored) => Limit::Fixed(stored.state.limit(), Opening::FirstCall),
         Record::Log(log) => Limit::SlidingLog(log.limit()),
         Record::Counter(stored) => Limit::SlidingCounter(stored.state.limit()),
     })

@@ -35,7 +35,11 @@ pub(crate) fn quotient_up(n: u128, d: NonZeroU64) -> u128 {
 /// `n / d` rounded up, or the largest 64-bit number where that is less.
 #[inline]
 pub(crate) fn quotient_up_u64(n: u128, d: NonZeroU64) -> u64 {
-    narrow(quotient_up(n, d))
+    match u64::try_from(n) {
+        // A quotient that is rounded up is at least halved, or has no remainder.
+        Ok(small) => (small / d).wrapping_add(u64::from(small % d != 0)),
+        Err(_) => narrow(quotient_up(n, d)),
+    }
 }
 
 /// `n`, or the largest 64-bit number where that is less.

@@ -50,6 +50,13 @@ impl FixedWindow {
         Timestamp::default().after(Span::from_micros(end.try_into().unwrap_or(0)))
     }
 
+    /// The moment this state stops mattering.
+    #[inline(always)]
+    #[must_use]
+    pub fn ends(&self) -> Timestamp {
+        self.end(self.limit.window())
+    }
+
     /// The clock rule: a window that starts further ahead of the clock than its own length was opened under a wrong
     /// clock, and is taken to start now.
     #[inline(always)]
@@ -61,11 +68,11 @@ impl FixedWindow {
 
 /// What a call enforces: at most `limit.limit()` a window, which starts as `opening` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedLimit {
+pub(crate) struct FixedLimit {
     /// The limit and the window.
-    pub limit: WindowLimit,
+    pub(crate) limit: WindowLimit,
     /// Where a new window starts.
-    pub opening: Opening,
+    pub(crate) opening: Opening,
 }
 
 impl Meter for FixedWindow {
@@ -113,8 +120,8 @@ impl Meter for FixedWindow {
 
     /// No slack beyond the least: within a window the expiry stays where it is.
     #[inline(always)]
-    fn ends(&self, _now: Timestamp) -> (Timestamp, Span) {
-        (self.end(self.limit.window()), Span::ZERO)
+    fn expires(&self, _now: Timestamp) -> (Timestamp, Span) {
+        (self.ends(), Span::ZERO)
     }
 
     #[inline(always)]

@@ -17,7 +17,7 @@ pub(crate) trait Meter: Copy {
     fn decide(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> (Decision, Option<Self>);
 
     /// When this state, stored at `now`, stops mattering, and how much later its key may expire.
-    fn ends(&self, now: Timestamp) -> (Timestamp, Span);
+    fn expires(&self, now: Timestamp) -> (Timestamp, Span);
 
     /// Reads the fields that follow a record's header.
     fn decode(wide: bool, fields: &[u8]) -> Option<Stored<Self>>;
@@ -50,7 +50,7 @@ pub(crate) fn call<'a, M: Meter>(
     let change = match state {
         None => Change::None,
         Some(state) => {
-            let (needed, slack) = state.ends(now);
+            let (needed, slack) = state.expires(now);
             let expiry = Expiry::plan(expiry_ms, needed, now, slack);
             Change::Replace { record: M::encode(&Stored { state, expiry_ms: expiry.at_ms }, algorithm), expiry }
         }

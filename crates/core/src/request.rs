@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::call::Limit;
-use crate::fixed_window::{FixedLimit, Opening};
+use crate::fixed_window::Opening;
 use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
@@ -218,7 +218,7 @@ fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Call, RequestE
         Some(given) if !is_aligned(given) => return Err(wrong("option", given, Expected::Aligned).into()),
         Some(_) => Opening::Aligned { offset: args.next().map_or(Ok(Span::ZERO), |given| offset(given, &limit))? },
     };
-    Ok(Call { limit: Limit::Fixed(FixedLimit { limit, opening }), cost })
+    Ok(Call { limit: Limit::Fixed(limit, opening), cost })
 }
 
 #[inline(always)]

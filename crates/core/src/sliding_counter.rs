@@ -4,7 +4,7 @@
 //! Constant memory, and approximate: it takes the calls of the window before as evenly spread.
 
 use crate::decision::{Decision, Retry};
-use crate::exact::{narrow, product, quotient, quotient_up};
+use crate::exact::{narrow, product, quotient, quotient_up_u64};
 use crate::limit::WindowLimit;
 use crate::meter::Meter;
 use crate::record::{self, Algorithm, Small, Stored};
@@ -38,6 +38,14 @@ impl SlidingCounter {
     #[must_use]
     pub fn start(&self) -> Timestamp {
         window_start(self.updated, self.limit.window())
+    }
+
+    /// The moment this state stops mattering, unless another call is admitted.
+    #[inline(always)]
+    #[must_use]
+    pub fn ends(&self) -> Timestamp {
+        let window = self.limit.window().span();
+        self.start().after(window).after(window)
     }
 
     /// The clock rule: a window that starts further ahead of the clock than its own length was counted under a wrong
@@ -138,7 +146,7 @@ impl Meter for SlidingCounter {
             stored = corrected;
         }
         let counts = Weighed::new(stored, limit.window(), now);
-        let used = narrow(quotient_up(counts.weight(), counts.window.get()));
+        let used = quotient_up_u64(counts.weight(), counts.window.get());
         let wanted = used.saturating_add(cost);
 
         if cost != 0 && wanted <= limit.limit() {
@@ -148,8 +156,7 @@ impl Meter for SlidingCounter {
                 (wanted, 0)
             };
             let state = Self { updated: now.max(counts.start), current, previous, limit: *limit };
-            let (ends, _) = state.ends(now);
-            let reset = ends.since(now);
+            let reset = state.ends().since(now);
             return (Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, Some(state));
         }
 
@@ -164,9 +171,8 @@ impl Meter for SlidingCounter {
 
     /// State lives two windows. A whole window of slack covers the end of the next one too.
     #[inline(always)]
-    fn ends(&self, _now: Timestamp) -> (Timestamp, Span) {
-        let window = self.limit.window().span();
-        (self.start().after(window).after(window), window)
+    fn expires(&self, _now: Timestamp) -> (Timestamp, Span) {
+        (self.ends(), self.limit.window().span())
     }
 
     #[inline(always)]
