@@ -4,7 +4,7 @@
 //! and refused, on a real server as a ratio to the floor.
 
 use crate::{
-    Common, artifacts,
+    Common, artifacts, bars,
     callgrind::{self, Counter},
     server,
     subject::{self, Algorithm, Outcome, Room},
@@ -32,8 +32,6 @@ struct Baseline {
 
 /// What the core may grow by before somebody has to say that it is worth it.
 const TOLERANCE: f64 = 0.05;
-/// The most that one command may cost, as a ratio to the floor.
-const BARS: [(Outcome, f64); 2] = [(Outcome::Admitted, 1.9), (Outcome::Refused, 1.25)];
 const KEYS: u64 = 1_000;
 /// Two run lengths; their difference leaves out start and preparation.
 const RUNS: [u32; 2] = [1_000, 5_000];
@@ -100,7 +98,8 @@ fn compare_with_floor(options: &Options) -> Result<Vec<String>> {
         let title = counter.identity()?.title();
         let floor = counter.count(&subject::floor(), KEYS)?.median;
         println!("{title}: the floor is {floor:.0} instructions");
-        for (outcome, bar) in BARS {
+        for outcome in [Outcome::Admitted, Outcome::Refused] {
+            let Some(bar) = bars::instructions(Algorithm::TokenBucket, outcome) else { continue };
             let subject = subject::limiter(None, Algorithm::TokenBucket, outcome, Room::Ordinary);
             let ratio = counter.count(&subject, KEYS)?.median / floor;
             println!("{title}: {}: {ratio:.2} times the floor, bar {bar}", subject.id());

@@ -1,7 +1,7 @@
 //! `bench instructions`: instructions per request, and as a ratio to the floor of the same run.
 
 use crate::{
-    Common, artifacts,
+    Common, artifacts, bars,
     callgrind::{Counter, PIPELINE},
     markdown::Table,
     results::{self, Machine},
@@ -55,6 +55,8 @@ pub struct Row {
     pub mean: f64,
     /// To the floor with as many arguments.
     pub ratio: f64,
+    /// The most that the ratio should be.
+    pub bar: Option<f64>,
 }
 
 /// Log sizes, and the number of logs of that size.
@@ -114,9 +116,15 @@ fn measure(counter: &mut Counter, options: &Options) -> Result<Vec<Row>> {
             instructions: count.median,
             mean: count.mean,
             ratio,
+            bar: row_bar(&subject),
         });
     }
     Ok(rows)
+}
+
+fn row_bar(subject: &Subject) -> Option<f64> {
+    let algorithm = subject.algorithm.filter(|_| subject.family == Family::Module)?;
+    bars::instructions(algorithm, subject.outcome)
 }
 
 type Planned = (Subject, String, Option<u64>, u64);
@@ -163,11 +171,13 @@ fn plan(scripts: &Scripts, options: &Options) -> Vec<Planned> {
 
 impl Report {
     pub fn markdown(&self) -> String {
-        let mut table = Table::new(&["command", "ratio to the floor", "instructions", "mean with timers"]);
+        let mut table = Table::new(&["command", "ratio to the floor", "bar", "instructions", "mean with timers"]);
         for row in &self.rows {
             table.row(vec![
                 row.name.clone(),
                 format!("{:.2}", row.ratio),
+                row.bar
+                    .map_or_else(String::new, |bar| format!("{bar}{}", if row.ratio > bar { ", missed" } else { "" })),
                 format!("{:.0}", row.instructions),
                 format!("{:.0}", row.mean),
             ]);

@@ -5,13 +5,16 @@ mod bars;
 mod callgrind;
 mod charts;
 mod client;
+mod expiry;
 mod fill;
+mod growth;
 mod guard;
 mod instructions;
 mod load;
 mod markdown;
 mod memory;
 mod progress;
+mod publish;
 mod report;
 mod results;
 mod rig;
@@ -39,6 +42,10 @@ enum Command {
     Instructions(instructions::Options),
     /// Fail if the core's decisions or a command's ratio to the floor have grown
     Check(guard::Options),
+    /// Cost by number of keys, connections and events, and latency while a million keys expire
+    Growth(growth::Options),
+    /// Write the results into README.md and docs/benchmarks.md
+    Publish(publish::Options),
 }
 
 /// What every measurement needs to know.
@@ -61,6 +68,8 @@ fn main() -> ExitCode {
         None => suite::run(&cli.everything),
         Some(Command::Instructions(options)) => instructions::run(&options),
         Some(Command::Check(options)) => guard::run(&options),
+        Some(Command::Growth(options)) => growth::run(&options),
+        Some(Command::Publish(options)) => publish::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

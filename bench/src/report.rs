@@ -139,6 +139,12 @@ impl Cell {
         Some(ours.requests_per_second.median / self.named(other)?.requests_per_second.median)
     }
 
+    /// The same by the server's processor time per request.
+    pub fn by_processor(&self, algorithm: Algorithm, outcome: Outcome, other: &str) -> Option<f64> {
+        let ours = self.limiter(Family::Module, algorithm, outcome)?;
+        Some(self.named(other)?.server_us.median / ours.server_us.median)
+    }
+
     /// Throughput of the module's command as a multiple of its script's.
     pub fn against_lua(&self, algorithm: Algorithm, outcome: Outcome) -> Option<f64> {
         let lua = self.limiter(Family::Lua, algorithm, outcome)?;
