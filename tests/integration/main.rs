@@ -16,8 +16,10 @@
 mod cases;
 mod client_snippets;
 mod cluster;
+mod copies;
 mod documents;
 #[allow(dead_code, reason = "an interface for every suite, whichever of them are there")]
 mod harness;
 mod harness_works;
 mod rules;
+mod stream;

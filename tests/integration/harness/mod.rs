@@ -32,8 +32,11 @@ mod cluster;
 mod load;
 mod process;
 mod program;
+mod random;
 mod server;
+mod stream;
 mod timeline;
+mod traffic;
 
 #[allow(unused_imports, reason = "part of the interface")]
 pub use {
@@ -44,6 +47,9 @@ pub use {
     cluster::{Cluster, Entrance},
     load::{Tally, under_load},
     program::{exists, redis_cli, skip},
+    random::Random,
     server::{Flavor, Server, wait_until},
+    stream::{Sent, Stream, commands_of, shown},
     timeline::{Step, assert_expiry, peek_of, play, play_unchecked},
+    traffic::{Traffic, limiters},
 };

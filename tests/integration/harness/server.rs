@@ -19,6 +19,8 @@ use super::{artifacts, builder::Builder, client::Client, clock::Clock, process::
 
 /// How long the harness waits for anything that takes real time.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// More seconds than any clock jumps in a test: a jump must not look like a replica or a primary that has gone silent.
+const A_JUMP_OF_THE_CLOCK: u64 = 1_000_000_000;
 /// What no server may ever log. Compared in lower case.
 const CRASHES: [&str; 5] = ["panic", "bug report", "crashed", "assertion failed", "stack trace"];
 
@@ -95,7 +97,8 @@ impl Server {
         let folder = self.folder.display();
         let mut config = format!(
             "bind 127.0.0.1\nport {}\ndir {folder}\nlogfile {folder}/log\nsave \"\"\n\
-             enable-debug-command local\nenable-module-command local\nrepl-diskless-sync-delay 0\n",
+             enable-debug-command local\nenable-module-command local\nrepl-diskless-sync-delay 0\n\
+             repl-timeout {A_JUMP_OF_THE_CLOCK}\n",
             self.port
         );
         if let Some(arguments) = &self.builder.module {
@@ -230,7 +233,12 @@ impl Server {
                     && line.contains("state=online")
                     && line.contains(&format!("offset={offset},"))
             };
-            info.lines().filter(in_step).count() == count
+            let all = info.lines().filter(in_step).count() == count;
+            if all && offset == "0" {
+                // Nothing was sent yet, which a replica that is still loading has acknowledged too.
+                self.run("PUBLISH something sent");
+            }
+            all && offset != "0"
         });
     }
 
