@@ -12,6 +12,7 @@ mod stats;
 mod store;
 
 use ffi::load::{Loading, Refusal};
+use ffi::unload::Unloading;
 
 /// The module's name, as `MODULE LIST` and `MODULE UNLOAD` know it.
 const NAME: &core::ffi::CStr = c"rl";
@@ -34,8 +35,9 @@ fn load(loading: &Loading) -> Result<(), Refusal> {
 }
 
 /// Gives back what [`load`] took; refuses while the server would not survive it.
-fn unload(unloading: &ffi::load::Unloading) -> Result<(), Refusal> {
+fn unload(unloading: &Unloading) -> Result<(), Refusal> {
     unloading.refuse_if_acl_names_commands("rl.")?;
+    unloading.refuse_if_commands_are_queued()?;
     store::release();
     Ok(())
 }

@@ -11,6 +11,7 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use super::api;
 use super::context::{Command, Context, InfoSection, Line, OK};
 use super::register::CommandSpec;
+use super::unload::Unloading;
 
 /// `REDISMODULE_ERR`
 const ERR: c_int = 1;
@@ -42,6 +43,7 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_CallReplyArrayElement,
         RedisModule_CallReplyLength,
         RedisModule_CallReplyStringPtr,
+        RedisModule_CallReplyType,
         RedisModule_CloseKey,
         RedisModule_CreateCommand,
         RedisModule_CreateString,
@@ -226,55 +228,6 @@ unsafe extern "C" fn info(ctx: *mut raw::RedisModuleInfoCtx, _for_crash_report: 
     let _ = catch_unwind(|| crate::stats::report(&InfoSection { ctx }));
 }
 
-/// The server's call before it unloads the module.
-pub struct Unloading {
-    ctx: Context,
-}
-
-impl Unloading {
-    /// Refuses while a user's ACL rules name a command that starts with `prefix`: when such a command goes away, servers
-    /// up to 8.2 abort. Rules for categories are harmless.
-    pub fn refuse_if_acl_names_commands(&self, prefix: &str) -> Result<(), Refusal> {
-        // SAFETY: (api), (alive); the format takes one C string.
-        let users = unsafe { api!(RedisModule_Call)(self.ctx.ctx, c"ACL".as_ptr(), c"c".as_ptr(), c"LIST".as_ptr()) };
-        if users.is_null() {
-            return Err(Refusal::new(format_args!("cannot read the ACL rules, which may name its commands")));
-        }
-        // SAFETY: (api); the reply is ours until it is freed.
-        let count = unsafe { api!(RedisModule_CallReplyLength)(users) };
-        let named = (0..count).find_map(|index| {
-            let mut len = 0;
-            // SAFETY: (api); an element lives as long as its reply, and a rule is a string of `len` bytes.
-            let rules = unsafe {
-                let user = api!(RedisModule_CallReplyArrayElement)(users, index);
-                let start = api!(RedisModule_CallReplyStringPtr)(user, &raw mut len);
-                if start.is_null() { &[] } else { std::slice::from_raw_parts(start.cast::<u8>(), len) }
-            };
-            names_command(rules, prefix).map(|rule| {
-                Refusal::new(format_args!(
-                    "a user's ACL rules name one of its commands ({}), and the server would not survive their removal: \
-                     grant +@ratelimit or +@all in their place (ACL SETUSER), then unload",
-                    rule.escape_ascii()
-                ))
-            })
-        });
-        // SAFETY: (api); the reply is freed once.
-        unsafe { api!(RedisModule_FreeCallReply)(users) };
-        named.map_or(Ok(()), Err)
-    }
-}
-
-/// The rule, among those of one user, that allows or forbids a command whose name starts with `prefix`.
-fn names_command<'r>(rules: &'r [u8], prefix: &str) -> Option<&'r [u8]> {
-    let mut words = rules.split(|&byte| byte == b' ' || byte == b'(' || byte == b')');
-    words.find(|word| match word {
-        [b'+' | b'-', name @ ..] => {
-            name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
-        }
-        _ => false,
-    })
-}
-
 /// Called by the server to load the module.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn RedisModule_OnLoad(
@@ -311,7 +264,7 @@ unsafe extern "C" fn RedisModule_OnLoad(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn RedisModule_OnUnload(ctx: *mut RedisModuleCtx) -> c_int {
     let ctx = Context { ctx };
-    match catch_unwind(|| crate::unload(&Unloading { ctx })) {
+    match catch_unwind(|| crate::unload(&Unloading::new(ctx))) {
         Ok(Ok(())) => {
             drop(panic::take_hook());
             OK
@@ -329,20 +282,4 @@ fn refuse(ctx: Context, what: &str, reason: &str) {
     // A sentence that is too long is cut.
     let _ = write!(line, "does not {what}: {reason}");
     ctx.log_warning(line.as_c_str());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names_command;
-
-    #[test]
-    fn a_rule_for_one_command_is_told_from_one_for_a_category() {
-        let named =
-            |rules: &str| names_command(rules.as_bytes(), "rl.").map(|rule| String::from_utf8_lossy(rule).into_owned());
-        assert_eq!(named("user a on nopass ~* &* -@all +@ratelimit"), None);
-        assert_eq!(named("user a on nopass ~rl.x &* +@all"), None);
-        assert_eq!(named("user a on nopass ~* +rl.fixed").as_deref(), Some("+rl.fixed"));
-        assert_eq!(named("user a on +@all -RL.PEEK").as_deref(), Some("-RL.PEEK"));
-        assert_eq!(named("user a on -@all (~x +rl.gcra)").as_deref(), Some("+rl.gcra"));
-    }
 }

@@ -13,6 +13,7 @@ mod key;
 pub mod load;
 mod register;
 mod strings;
+pub mod unload;
 
 pub use context::{Arguments, Command, Context, Field, Handler, InfoSection, cached_microseconds};
 pub use key::{KeyType, ReadKey, Value, WriteKey};
