@@ -32,11 +32,18 @@ fn once_a_run(what: &str, build: fn() -> PathBuf) -> PathBuf {
     let Ok(run) = env::var("NEXTEST_RUN_ID") else {
         return build();
     };
-    let note = scratch().join(format!("{what}-of-run-{run}"));
+    let prefix = format!("{what}-of-run-");
+    let note = scratch().join(format!("{prefix}{run}"));
     if let Ok(path) = fs::read_to_string(&note) {
         return PathBuf::from(path);
     }
     let path = build();
+    // Notes of runs that are over.
+    for entry in fs::read_dir(scratch()).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
     write_whole(&note, path.to_str().unwrap().as_bytes());
     path
 }

@@ -10,5 +10,6 @@ mod events;
 mod expiry;
 mod looking;
 mod metadata;
+mod random_calls;
 mod silence;
 mod statistics;

@@ -1,0 +1,159 @@
+//! Random sequences of calls: the server answers and stores what the core decides, byte by byte. The core itself is
+//! held to an exact model by its own tests.
+
+use limiter_core::{
+    call::{self, Change, Outcome},
+    decision::Retry,
+    limit::LOG_LIMIT_DEFAULT,
+    record::Algorithm,
+    request,
+    time::Timestamp,
+};
+use redis::Value;
+
+use crate::harness::{Client, DAY, MS, S, START, Server, five, peek_of};
+
+/// A small generator, so that a failure repeats itself.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.roll(from.len() as u64) as usize]
+    }
+}
+
+/// What the key should hold.
+#[derive(Default)]
+struct Expected {
+    record: Option<Vec<u8>>,
+    expires_ms: i64,
+}
+
+impl Expected {
+    fn apply(&mut self, change: Change<'_>) {
+        let mut record = self.record.clone().unwrap_or_default();
+        let moved = match change {
+            Change::None => return,
+            Change::Replace { record: small, expiry } => {
+                record = small.as_bytes().to_vec();
+                expiry.moved.then_some(expiry.at_ms)
+            }
+            Change::Append { event, header, expiry_ms } => {
+                record.extend(event.as_bytes());
+                if let Some(header) = header {
+                    record[..header.len()].copy_from_slice(&header);
+                }
+                expiry_ms
+            }
+            Change::Rewrite { rewrite, expiry } => {
+                record = vec![0; rewrite.len()];
+                rewrite.write(&mut record);
+                expiry.moved.then_some(expiry.at_ms)
+            }
+        };
+        self.record = Some(record);
+        if let Some(at_ms) = moved {
+            self.expires_ms = at_ms as i64;
+        }
+    }
+}
+
+const AMOUNTS: [u64; 9] = [0, 1, 2, 3, 7, 10, 100, 5000, 1_000_000_000_000];
+const TOKENS: [u64; 7] = [1, 2, 3, 7, 100, 1_000_000, 1_000_000_000_000];
+const INTERVALS: [&str; 8] = ["1ms", "7ms", "1s", "10s", "1m", "1h", "1d", "3650d"];
+
+/// The words that follow the key, but for the cost.
+fn limits(dice: &mut Dice, algorithm: Algorithm) -> [String; 2] {
+    let amount = dice.pick(&AMOUNTS);
+    let interval = dice.pick(&INTERVALS);
+    match algorithm {
+        Algorithm::TokenBucket | Algorithm::Gcra => [amount.to_string(), format!("{}/{interval}", dice.pick(&TOKENS))],
+        Algorithm::SlidingLog => [amount.min(LOG_LIMIT_DEFAULT + 1).to_string(), interval.into()],
+        Algorithm::Fixed | Algorithm::SlidingCounter => [amount.to_string(), interval.into()],
+    }
+}
+
+/// Plays one sequence on `k`, a key that does not exist.
+fn play(server: &Server, client: &mut Client, dice: &mut Dice, algorithm: Algorithm) {
+    let mut expected = Expected::default();
+    let mut usual = limits(dice, algorithm);
+    let (mut now, mut told) = (START, [0_i64; 3]);
+    for _ in 0..40 {
+        let [remaining, retry, reset] = told;
+        now += match dice.roll(12) {
+            0..4 => 0,
+            4 => retry,
+            5 => (retry - 1).max(0),
+            6 => reset,
+            7 => (reset - 1).max(0),
+            8 => dice.roll(reset.max(1) as u64) as i64,
+            9 => dice.roll(3 * S as u64) as i64,
+            10 => -(dice.roll(2 * reset.max(1) as u64) as i64),
+            _ => dice.pick(&[1, MS - 1, DAY, -1, -S, -DAY]),
+        };
+        // Far from the ends of time, which the core's own tests visit.
+        now = now.clamp(START / 2, START * 100);
+        if dice.roll(12) == 0 {
+            usual = limits(dice, algorithm);
+        }
+        let [amount, unit] = if dice.roll(8) == 0 { limits(dice, algorithm) } else { usual.clone() };
+        let remaining = remaining.max(0) as u64;
+        let cost = dice.pick(&[0, 1, 1, 1, 2, 5, remaining, remaining + 1]).min(1_000_000_000_000);
+        let aligned = match (algorithm, dice.roll(4)) {
+            (Algorithm::Fixed, 0) => " ALIGNED",
+            (Algorithm::Fixed, 1) => " ALIGNED 1ms",
+            _ => "",
+        };
+        let name = algorithm.name().to_uppercase();
+        let command = format!("RL.{name} k {amount} {unit} {cost}{aligned}");
+
+        server.set_clock(now);
+        let mut replies = client.pipeline(&[&peek_of(&command), &command, "GET k", "PEXPIRETIME k"]).into_iter();
+        let (peeked, reply) = (replies.next().unwrap(), replies.next().unwrap());
+        let what = format!("at {now}: {command}");
+        assert_eq!(peeked, reply, "{what}");
+
+        if now / MS > expected.expires_ms {
+            expected = Expected::default();
+        }
+        let mut words = command.split(' ').skip(2).map(str::as_bytes);
+        match request::call(algorithm, &mut words, LOG_LIMIT_DEFAULT) {
+            Err(request::RequestError::Argument(error)) => assert_eq!(reply, Err(format!("ERR {error}")), "{what}"),
+            Err(error) => panic!("{what}: {error:?}"),
+            Ok(call) => {
+                let record = expected.record.clone();
+                let Outcome { decision, change } =
+                    call::decide(record.as_deref(), &call.limit, Timestamp::from_micros(now as u64), call.cost)
+                        .unwrap();
+                assert_eq!(five(reply.unwrap()), Ok(decision.reply()), "{what}");
+                let retry = if let Retry::After(span) = decision.retry { span.micros() } else { 0 };
+                told = [decision.reply()[2], retry as i64, decision.reset.micros() as i64];
+                expected.apply(change);
+            }
+        }
+        let stored: Option<Vec<u8>> = redis::from_redis_value(replies.next().unwrap().unwrap()).unwrap();
+        assert_eq!(stored, expected.record, "{what}");
+        let expires_ms = if stored.is_some() { expected.expires_ms } else { -2 };
+        assert_eq!(replies.next().unwrap(), Ok(Value::Int(expires_ms)), "{what}");
+    }
+}
+
+#[test]
+fn the_server_answers_and_stores_what_the_core_decides() {
+    let server = Server::start();
+    let mut client = server.client();
+    let mut dice = Dice(0x0dd_ba11);
+    for _ in 0..60 {
+        for algorithm in Algorithm::ALL {
+            client.run("FLUSHALL");
+            play(&server, &mut client, &mut dice, algorithm);
+        }
+    }
+}
