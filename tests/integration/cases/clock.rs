@@ -42,6 +42,28 @@ fn c113_no_step_of_the_clock_ends_the_server() {
 }
 
 #[test]
+fn c113_a_clock_before_the_epoch_stands_at_it() {
+    let server = Server::start();
+    for clock in [0, -1, -M, -1_000_000 * H] {
+        server.set_clock(clock);
+        for (command, reset) in [
+            ("RL.TOKENBUCKET k 10 1/s", 1000),
+            ("RL.GCRA k 10 1/s", 1000),
+            ("RL.FIXED k 10 10s", 10_000),
+            ("RL.FIXED k 10 10s 1 ALIGNED 3s", 3000),
+            ("RL.SLIDINGLOG k 10 10s", 10_000),
+            ("RL.SLIDINGCOUNTER k 10 10s", 20_000),
+        ] {
+            server.run("FLUSHALL");
+            assert_eq!(server.five(command), [1, 10, 9, 0, reset], "{command} at {clock}");
+            let info: Vec<Value> = server.get("RL.INFO k");
+            let updated = info.iter().position(|field| *field == Value::BulkString(b"updated_us".into())).unwrap();
+            assert_eq!(info[updated + 1], Value::Int(0), "{command} at {clock}");
+        }
+    }
+}
+
+#[test]
 fn c114_a_state_an_hour_in_the_future_is_brought_back_and_its_wait_is_kept() {
     let server = Server::start();
     play_unchecked(

@@ -1,6 +1,6 @@
 //! Keys and arguments that are not what a limiter expects.
 
-use crate::harness::{Client, Server, peek_of, quoted};
+use crate::harness::{Client, Server, five, neighbour_module, peek_of, quoted};
 
 /// One admitted call of each kind of state.
 const CALLS: [&str; 6] = [
@@ -111,6 +111,21 @@ fn c136_a_key_that_is_no_limiter_is_a_wrongtype_error_and_left_alone() {
         assert_eq!(server.state("k"), before, "{value}");
         assert_eq!(server.info("rdb_changes_since_last_save"), changes, "{value}");
     }
+}
+
+fn with_neighbour() -> Server {
+    Server::builder().config("loadmodule", neighbour_module().display()).start()
+}
+
+#[test]
+fn c136_a_value_of_another_modules_type_is_a_wrongtype_error_and_left_alone() {
+    let server = with_neighbour();
+    server.run("NEIGHBOUR.SET k");
+    for command in LOOKS.into_iter().chain(CALLS) {
+        let error = server.error(command);
+        assert!(error.starts_with("WRONGTYPE "), "{command}: {error}");
+    }
+    assert_eq!(server.get::<String>("TYPE k"), "neighbour");
 }
 
 #[test]
@@ -225,4 +240,22 @@ fn c138_no_arguments_whatever_end_the_server() {
     client.send(&[b"RL.FIXED", &long_key[..], b"1", b"1s"]).unwrap();
     client.send(&[b"RL.FIXED", &b"k"[..], &long_key, b"1s"]).unwrap_err();
     assert_eq!(client.get::<String>("PING"), "PONG");
+}
+
+#[test]
+fn c138_called_by_another_module_a_command_answers_as_ever() {
+    let server = with_neighbour();
+    for call in CALLS {
+        server.run("FLUSHALL");
+        let relayed = five(server.run(&format!("NEIGHBOUR.CALL {call}"))).unwrap();
+        server.run("FLUSHALL");
+        assert_eq!(server.five(call), relayed, "{call}");
+        server.run(&format!("NEIGHBOUR.CALL {}", peek_of(call)));
+        server.run("NEIGHBOUR.CALL RL.INFO k");
+        for wrong in [format!("{call} x y z"), call.replacen(" 10 ", " -1 ", 1), call.replacen(" k 10", "", 1)] {
+            let relayed = server.error(&format!("NEIGHBOUR.CALL {wrong}"));
+            assert!(relayed.starts_with("ERR "), "{wrong}: {relayed}");
+        }
+    }
+    assert_eq!(server.run("NEIGHBOUR.CALL RL.PEEK nobody"), redis::Value::Nil);
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 const CLOCK_SOURCE: &str = include_str!("../../clock/clock.c");
+const NEIGHBOUR_SOURCE: &str = include_str!("../../neighbour/neighbour.c");
 
 /// The module under test, built from the sources as they are now.
 pub fn module_path() -> &'static Path {
@@ -23,7 +24,13 @@ pub fn module_path() -> &'static Path {
 /// The library that replaces the wall clock of a server.
 pub fn clock_library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| once_a_run("clock", build_clock))
+    PATH.get_or_init(|| once_a_run("clock", || build_c("clock", CLOCK_SOURCE)))
+}
+
+/// A second module, which stores values of its own type and calls other modules' commands.
+pub fn neighbour_module() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| once_a_run("neighbour", || build_c("neighbour", NEIGHBOUR_SOURCE)))
 }
 
 /// Runs `build`, whose result is a path. cargo-nextest starts one process a test, so the path is left in a file named
@@ -66,23 +73,24 @@ fn build_module() -> PathBuf {
     PathBuf::from(path)
 }
 
-fn build_clock() -> PathBuf {
+/// Builds `lib<name>.so` from one file, unless it was built from the same text.
+fn build_c(name: &str, text: &str) -> PathBuf {
     let folder = scratch();
-    let library = folder.join(format!("libclock{}", env::consts::DLL_SUFFIX));
-    let stamp = folder.join("clock.c");
-    if library.exists() && fs::read_to_string(&stamp).is_ok_and(|built| built == CLOCK_SOURCE) {
+    let library = folder.join(format!("lib{name}{}", env::consts::DLL_SUFFIX));
+    let stamp = folder.join(format!("{name}.c"));
+    if library.exists() && fs::read_to_string(&stamp).is_ok_and(|built| built == text) {
         return library;
     }
     let unique = process::id();
-    let source = folder.join(format!("clock-{unique}.c"));
-    let object = folder.join(format!("libclock-{unique}.tmp"));
-    fs::write(&source, CLOCK_SOURCE).unwrap();
+    let source = folder.join(format!("{name}-{unique}.c"));
+    let object = folder.join(format!("lib{name}-{unique}.tmp"));
+    fs::write(&source, text).unwrap();
     let output = Command::new("cc")
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .args([&object, &source])
         .output()
         .expect("the C compiler `cc` is installed");
-    assert!(output.status.success(), "clock.c does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{name}.c does not build:\n{}", String::from_utf8_lossy(&output.stderr));
     fs::rename(&object, &library).unwrap();
     fs::rename(&source, &stamp).unwrap();
     library

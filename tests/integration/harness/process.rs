@@ -129,6 +129,7 @@ fn variables(builder: &Builder) -> Vec<(String, String)> {
 fn mounts(builder: &Builder, folder: &Path) -> Vec<String> {
     let mut paths = vec![folder.to_owned(), artifacts::module_path().to_owned()];
     paths.extend(builder.module_path.clone());
+    paths.extend(builder.config.iter().filter(|(name, _)| name == "loadmodule").map(|(_, path)| path.into()));
     if let Some(clock) = &builder.clock {
         paths.push(clock.path().to_owned());
         paths.push(artifacts::clock_library().to_owned());
