@@ -1,21 +1,20 @@
-//! The core and the model get the same calls and must say the same, to the microsecond.
+//! The core and the model get the same calls, and must say the same to the microsecond.
 
-use limiter_core::call::{self, Report};
+use limiter_core::call;
 use limiter_core::decision::{Decision, Retry};
 use limiter_core::limit::LOG_LIMIT;
 use limiter_core::record::{self, Algorithm, Record};
 use limiter_core::time::Timestamp;
 use num_traits::ToPrimitive;
-use proptest::prelude::*;
 
-use crate::generate::{Numbers, Scenario, Told, scenario};
 use crate::key::{Key, told};
 use crate::model::bucket::{self, Bucket};
 use crate::model::fixed_window::{self, FixedWindow};
 use crate::model::sliding_counter::{self, SlidingCounter};
 use crate::model::sliding_log::{self, SlidingLog};
 use crate::model::{Int, Verdict, Wait, int};
-use crate::runs;
+use crate::says::{Said, holds, same};
+use crate::scenario::{Numbers, Scenario, Told};
 
 enum Model {
     Bucket(Bucket),
@@ -74,6 +73,15 @@ impl Model {
         }
     }
 
+    fn correct_the_clock(&mut self, now: &Int) -> bool {
+        match self {
+            Self::Bucket(bucket) => bucket.correct_the_clock(now),
+            Self::Fixed(fixed) => fixed.correct_the_clock(now),
+            Self::Log(log) => log.correct_the_clock(now),
+            Self::Counter(counter) => counter.correct_the_clock(now),
+        }
+    }
+
     fn is_idle(&self, now: &Int) -> bool {
         match self {
             Self::Bucket(bucket) => bucket.is_idle(now),
@@ -115,57 +123,53 @@ fn reply(verdict: &Verdict) -> [i64; 5] {
 }
 
 /// The expiry is not before the state stops mattering, and not past the slack.
-fn check_expiry(key: &Key, now: &Int, needed: &Int) -> Result<(), TestCaseError> {
+fn check_expiry(key: &Key, now: &Int, needed: &Int) -> Said {
     let at = int(key.expiry_ms.expect("a key that was written has an expiry")) * 1_000;
     let twice: Int = needed * 2 - now;
     let latest = twice.max(needed + 2_000_000);
-    prop_assert!(*needed <= at && at <= latest, "expiry {at} us, needed until {needed}, at the latest {latest}");
-    prop_assert_eq!(key.told_expiry_ms(), key.expiry_ms, "the record tells the key's expiry");
-    Ok(())
+    holds(*needed <= at && at <= latest, || format!("expires at {at}, needed until {needed}, at most {latest}"))?;
+    same(&key.told_expiry_ms(), &key.expiry_ms, || "the expiry in the record".to_owned())
 }
 
 /// Writing what was read gives the same bytes.
-fn check_round_trip(key: &Key) -> Result<(), TestCaseError> {
+fn check_round_trip(key: &Key) -> Said {
     let bytes = key.record.as_deref().expect("the key is there");
     let (algorithm, record) = record::decode(bytes).expect("what was written can be read");
-    prop_assert_eq!(algorithm, key.algorithm);
     let again = match &record {
         Record::Bucket(stored) => record::encode_bucket(algorithm, stored),
         Record::Fixed(stored) => record::encode_fixed(stored),
         Record::Counter(stored) => record::encode_counter(stored),
         Record::Log(_) => return Ok(()),
     };
-    prop_assert_eq!(again.as_bytes(), bytes);
-    Ok(())
+    same(&again.as_bytes(), &bytes, || "the record written again".to_owned())
 }
 
 /// What the record says of itself is what the model has.
-fn check_report(key: &Key, model: &Model, now: u64) -> Result<(), TestCaseError> {
+fn check_report(key: &Key, model: &Model, now: u64) -> Said {
     let bytes = key.record.as_deref().expect("the key is there");
-    let Report { decision, updated, events, .. } =
-        call::report(bytes, Timestamp::from_micros(now)).expect("what was written can be read");
+    let report = call::report(bytes, Timestamp::from_micros(now)).expect("what was written can be read");
+    let updated = int(report.updated.micros());
     if let Some(peeked) = model.peek(&int(now), &int(0)) {
-        prop_assert_eq!(exact(&decision), peeked);
+        same(&exact(&report.decision), &peeked, || "the report".to_owned())?;
     }
     match model {
-        Model::Bucket(bucket) => {
-            let stored = bucket.stored.as_ref().expect("a record has a model");
-            prop_assert_eq!(int(updated.micros()), stored.time.clone());
+        Model::Bucket(Bucket { stored: Some(stored) }) => {
+            same(&updated, &stored.time, || "the time of the last admitted call".to_owned())
         }
-        Model::Log(log) => {
-            let stored = log.stored.as_ref().expect("a record has a model");
-            prop_assert_eq!(int(updated.micros()), stored.newest().clone());
+        Model::Log(log @ SlidingLog { stored: Some(stored) }) => {
+            same(&updated, stored.newest(), || "the time of the last admitted call".to_owned())?;
             let mut corrected = log.clone();
             corrected.correct_the_clock(&int(now));
             let living = corrected.counted(&stored.limit.window, &int(now)).len();
-            prop_assert_eq!(events, Some(u64::try_from(living).unwrap()));
+            let living = u64::try_from(living).expect("a count fits 64 bits");
+            same(&report.events, &Some(living), || "the events that count".to_owned())
         }
-        Model::Fixed(_) | Model::Counter(_) => {}
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-fn agree(algorithm: Algorithm, scenario: &Scenario) -> Result<(), TestCaseError> {
+/// Makes the calls of a scenario on a key and on the model.
+pub fn agree(algorithm: Algorithm, scenario: &Scenario) -> Said {
     let mut key = Key::new(algorithm);
     let mut model = Model::new(algorithm);
     let mut now = scenario.start;
@@ -174,56 +178,30 @@ fn agree(algorithm: Algorithm, scenario: &Scenario) -> Result<(), TestCaseError>
         now = call.pause.resolve(now, &last);
         let cost = call.cost.resolve(&last);
         let (at, weight) = (int(now), int(cost));
-        let context = || format!("call {index}: {:?} at {now} us, cost {cost}", call.numbers);
+        let calling = |what| format!("{what} call {index}, {:?} at {now} us, cost {cost}", call.numbers);
 
-        let expected = model.peek(&at, &weight);
-        let peeked = key.peek(now, cost);
-        prop_assert_eq!(peeked.map(|decision| exact(&decision)), expected, "peek before {}", context());
-        prop_assert_eq!(key.is_idle(now), model.is_idle(&at), "idle before {}", context());
+        let peeked = key.peek(now, cost).map(|decision| exact(&decision));
+        same(&peeked, &model.peek(&at, &weight), || calling("peek before"))?;
+        same(&key.is_idle(now), &model.is_idle(&at), || calling("idle before"))?;
 
         let before = key.clone();
+        let corrected = model.correct_the_clock(&at);
         let decision = key.call(&call.numbers, now, cost);
         let expected = model.call(&call.numbers, &at, &weight);
-        prop_assert_eq!(&exact(&decision), &expected, "{}", context());
-        prop_assert_eq!(decision.reply(), reply(&expected), "{}", context());
+        same(&exact(&decision), &expected, || calling("the verdict of"))?;
+        same(&decision.reply(), &reply(&expected), || calling("the reply to"))?;
 
+        let admitted = expected.allowed && cost > 0;
+        same(&(key != before), &(admitted || corrected), || calling("bytes changed by"))?;
         if key != before {
-            check_expiry(&key, &at, &model.useful_until().expect("what changed is stored"))?;
-            check_round_trip(&key)?;
+            check_expiry(&key, &at, &model.useful_until().expect("what changed is stored"))
+                .and_then(|()| check_round_trip(&key))
+                .map_err(|error| format!("{} after {}", error, calling("")))?;
         }
         if key.record.is_some() {
-            check_report(&key, &model, now)?;
+            check_report(&key, &model, now).map_err(|error| format!("{} after {}", error, calling("")))?;
         }
         last = told(&decision, &call.numbers, key.is_bucket());
     }
     Ok(())
-}
-
-proptest! {
-    #![proptest_config(runs(10_000))]
-
-    #[test]
-    fn a_token_bucket_agrees_with_the_model(scenario in scenario(40)) {
-        agree(Algorithm::TokenBucket, &scenario)?;
-    }
-
-    #[test]
-    fn gcra_agrees_with_the_model(scenario in scenario(40)) {
-        agree(Algorithm::Gcra, &scenario)?;
-    }
-
-    #[test]
-    fn a_fixed_window_agrees_with_the_model(scenario in scenario(40)) {
-        agree(Algorithm::Fixed, &scenario)?;
-    }
-
-    #[test]
-    fn a_sliding_log_agrees_with_the_model(scenario in scenario(100)) {
-        agree(Algorithm::SlidingLog, &scenario)?;
-    }
-
-    #[test]
-    fn a_sliding_counter_agrees_with_the_model(scenario in scenario(40)) {
-        agree(Algorithm::SlidingCounter, &scenario)?;
-    }
 }

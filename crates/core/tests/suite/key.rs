@@ -8,7 +8,7 @@ use limiter_core::record::{self, Algorithm, Record, RecordError};
 use limiter_core::sliding_log::HEADER_LEN;
 use limiter_core::time::{Interval, Span, Timestamp};
 
-use crate::generate::{Numbers, Told};
+use crate::scenario::{Numbers, Told};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {

@@ -15,12 +15,17 @@
 use proptest::test_runner::Config;
 
 mod agreement;
+mod any_bytes;
 mod frozen;
 mod generate;
+mod grammar;
 mod key;
 mod laws;
 mod model;
 mod model_cases;
+mod oracle;
+mod says;
+mod scenario;
 
 /// How often a property is tried: `usually`, unless the environment says otherwise. What fails is printed in full and
 /// becomes a test of its own, so no file of seeds is kept.

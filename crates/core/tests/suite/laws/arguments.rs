@@ -2,127 +2,16 @@
 
 use limiter_core::call::Limit;
 use limiter_core::fixed_window::Opening;
-use limiter_core::limit::{
-    Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, LOG_LIMIT, LOG_LIMIT_DEFAULT, RATE, Rate, WindowLimit,
-};
+use limiter_core::limit::{Bound, CAPACITY, COST, INTERVAL_MS, LOG_LIMIT, LOG_LIMIT_DEFAULT, RATE};
 use limiter_core::record::Algorithm;
-use limiter_core::request::{self, Call, Peek, RequestError};
-use limiter_core::time::{Interval, Span};
-use num_traits::ToPrimitive;
+use limiter_core::request::{self, Call, RequestError};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::algorithm;
-use crate::generate::{Numbers, numbers};
-use crate::key;
-use crate::model::Int;
-use crate::runs;
-
-/// The grammar once more, slow and on integers without a bound.
-mod grammar {
-    use super::*;
-
-    pub fn integer(text: &[u8]) -> Option<Int> {
-        let canonical = text == b"0" || text.first().is_some_and(|first| (b'1'..=b'9').contains(first));
-        let digits = text.iter().all(u8::is_ascii_digit);
-        (canonical && digits).then(|| Int::parse_bytes(text, 10).unwrap())
-    }
-
-    fn unit(text: &[u8]) -> Option<u64> {
-        let unit = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
-        [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)]
-            .into_iter()
-            .find_map(|(name, ms)| (unit == name).then_some(ms))
-    }
-
-    fn milliseconds(text: &[u8]) -> Option<Int> {
-        (0..=text.len()).find_map(|at| Some(integer(&text[..at])? * unit(&text[at..])?))
-    }
-
-    pub fn within(value: Option<Int>, Bound { min, max }: Bound) -> Option<u64> {
-        value.filter(|n| *n >= Int::from(min) && *n <= Int::from(max))?.to_u64()
-    }
-
-    fn interval(text: &[u8]) -> Option<Interval> {
-        Interval::from_millis(within(milliseconds(text), INTERVAL_MS)?)
-    }
-
-    fn rate(text: &[u8]) -> Option<Rate> {
-        let mut parts = text.splitn(2, |&byte| byte == b'/');
-        let tokens = within(integer(parts.next()?), RATE)?;
-        let period = match parts.next() {
-            None => Interval::from_millis(1_000),
-            Some(period) => match unit(period) {
-                Some(ms) => Interval::from_millis(ms),
-                None => interval(period),
-            },
-        };
-        Rate::new(tokens, period?)
-    }
-
-    fn bucket(args: &[&[u8]]) -> Option<BucketLimit> {
-        let (capacity, rate) = (within(integer(args[0]), CAPACITY)?, rate(args[1])?);
-        let fill = Int::from(capacity) * rate.period.micros();
-        (fill <= Int::from(FILL_MAX_US) * rate.tokens.get()).then(|| BucketLimit::new(capacity, rate).unwrap())
-    }
-
-    fn window(args: &[&[u8]], max: u64) -> Option<WindowLimit> {
-        WindowLimit::new(within(integer(args[0]), Bound { max, ..CAPACITY })?, interval(args[1])?)
-    }
-
-    pub fn cost(text: &[u8]) -> Option<u64> {
-        within(integer(text), COST)
-    }
-
-    fn last_cost(args: &[&[u8]]) -> Option<u64> {
-        match args {
-            [_, _] => Some(1),
-            [_, _, given] => cost(given),
-            _ => None,
-        }
-    }
-
-    fn fixed(args: &[&[u8]]) -> Option<Call> {
-        let limit = window(args, CAPACITY.max)?;
-        let (cost, option) = match &args[2..] {
-            [given, option @ ..] if !given.eq_ignore_ascii_case(b"aligned") => (cost(given)?, option),
-            option => (1, option),
-        };
-        let opening = match option {
-            [] => Opening::FirstCall,
-            [aligned, offset @ ..] if aligned.eq_ignore_ascii_case(b"aligned") && offset.len() <= 1 => {
-                let ms = offset.first().map_or(Some(Int::from(0)), |given| milliseconds(given));
-                let range = Bound { min: 0, max: limit.window().millis() - 1 };
-                Opening::Aligned { offset: Span::from_millis(within(ms, range)?) }
-            }
-            _ => return None,
-        };
-        Some(Call { limit: Limit::Fixed(limit, opening), cost })
-    }
-
-    pub fn call(algorithm: Algorithm, args: &[&[u8]], log_limit_max: u64) -> Option<Call> {
-        if args.len() < 2 {
-            return None;
-        }
-        let limit = match algorithm {
-            Algorithm::TokenBucket => Limit::TokenBucket(bucket(args)?),
-            Algorithm::Gcra => Limit::Gcra(bucket(args)?),
-            Algorithm::Fixed => return fixed(args),
-            Algorithm::SlidingLog => Limit::SlidingLog(window(args, log_limit_max)?),
-            Algorithm::SlidingCounter => Limit::SlidingCounter(window(args, CAPACITY.max)?),
-        };
-        Some(Call { limit, cost: last_cost(args)? })
-    }
-
-    /// Whether as many arguments may follow the key.
-    pub fn right_number(algorithm: Algorithm, args: &[&[u8]]) -> bool {
-        let cost = args.len() > 2 && !args[2].eq_ignore_ascii_case(b"aligned");
-        match algorithm {
-            Algorithm::Fixed => (2..=4 + usize::from(cost)).contains(&args.len()),
-            _ => (2..=3).contains(&args.len()),
-        }
-    }
-}
+use crate::generate::numbers;
+use crate::scenario::Numbers;
+use crate::{grammar, key, runs};
 
 fn parse<'a>(algorithm: Algorithm, args: &[&'a [u8]], log_limit_max: u64) -> Result<Call, RequestError<'a>> {
     request::call(algorithm, &mut args.iter().copied(), log_limit_max)
@@ -208,17 +97,6 @@ fn arguments() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop_oneof![3 => meant, 1 => prop::collection::vec(argument(), 0..7)]
 }
 
-fn check_error(error: &request::ArgumentError<'_>) -> Result<(), TestCaseError> {
-    let text = error.to_string();
-    prop_assert!(text.len() <= 480, "{} bytes: {text}", text.len());
-    prop_assert!(text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()), "{text}");
-    let names = ["capacity", "burst", "rate", "limit", "window", "cost", "offset", "option", "algorithm"];
-    let (name, rest) = text.split_once(": got '").expect("an error names its argument");
-    prop_assert!(names.contains(&name), "{text}");
-    prop_assert!(rest.contains(", expected "), "{text}");
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(runs(20_000))]
 
@@ -229,15 +107,7 @@ proptest! {
         log_limit_max in select(vec![LOG_LIMIT.min, LOG_LIMIT_DEFAULT, LOG_LIMIT.max]),
     ) {
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-        let expected = grammar::call(algorithm, &args, log_limit_max);
-        match parse(algorithm, &args, log_limit_max) {
-            Ok(call) => prop_assert_eq!(Some(call), expected),
-            Err(RequestError::Arity) => prop_assert!(!grammar::right_number(algorithm, &args)),
-            Err(RequestError::Argument(error)) => {
-                prop_assert_eq!(expected, None);
-                check_error(&error)?;
-            }
-        }
+        grammar::check_call(algorithm, &args, log_limit_max).map_err(TestCaseError::fail)?;
     }
 
     #[test]
@@ -248,22 +118,8 @@ proptest! {
         ],
         args in arguments(),
     ) {
-        let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-        let all: Vec<&[u8]> = std::iter::once(name.as_bytes()).chain(args.iter().copied()).collect();
-        let named = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(&name));
-        let expected = match named {
-            Some(algorithm) => grammar::call(algorithm, &args, LOG_LIMIT_DEFAULT).map(Peek::Call),
-            None if args.is_empty() => grammar::cost(name.as_bytes()).map(|cost| Peek::Stored { cost }),
-            None => None,
-        };
-        match request::peek(&mut all.iter().copied(), LOG_LIMIT_DEFAULT) {
-            Ok(peek) => prop_assert_eq!(Some(peek), expected),
-            Err(RequestError::Arity) => prop_assert_eq!(expected, None),
-            Err(RequestError::Argument(error)) => {
-                prop_assert_eq!(expected, None);
-                check_error(&error)?;
-            }
-        }
+        let args: Vec<&[u8]> = [name.as_bytes()].into_iter().chain(args.iter().map(Vec::as_slice)).collect();
+        grammar::check_peek(&args, LOG_LIMIT_DEFAULT).map_err(TestCaseError::fail)?;
     }
 
     #[test]
@@ -272,12 +128,8 @@ proptest! {
         args in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..8),
     ) {
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-        if let Err(RequestError::Argument(error)) = parse(algorithm, &args, LOG_LIMIT_DEFAULT) {
-            check_error(&error)?;
-        }
-        if let Err(RequestError::Argument(error)) = request::peek(&mut args.iter().copied(), LOG_LIMIT_DEFAULT) {
-            check_error(&error)?;
-        }
+        grammar::check_call(algorithm, &args, LOG_LIMIT_DEFAULT).map_err(TestCaseError::fail)?;
+        grammar::check_peek(&args, LOG_LIMIT_DEFAULT).map_err(TestCaseError::fail)?;
     }
 
     #[test]

@@ -11,8 +11,8 @@ use limiter_core::record::Algorithm;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::generate::{Call, Scenario, Told};
 use crate::key::{Key, told};
+use crate::scenario::{Call, Scenario, Told};
 
 fn algorithm() -> impl Strategy<Value = Algorithm> {
     select(Algorithm::ALL.to_vec())

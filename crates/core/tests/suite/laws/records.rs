@@ -1,18 +1,18 @@
 //! Stored bytes: whatever they are, there is an answer, and what a call makes of them can be read again.
 
 use limiter_core::call;
-use limiter_core::decision::Retry;
 use limiter_core::limit::INTERVAL_MS;
-use limiter_core::record::{self, Algorithm, Record, RecordError};
+use limiter_core::record::{self, Algorithm, Record};
 use limiter_core::sliding_log::HEADER_LEN;
 use limiter_core::time::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::{algorithm, follow};
-use crate::generate::{Cost, Pause, Scenario, scenario};
-use crate::key::{Key, limit};
+use crate::any_bytes;
+use crate::generate::scenario;
 use crate::runs;
+use crate::scenario::Scenario;
 
 /// Numbers as a record's fields hold them.
 fn field() -> impl Strategy<Value = Vec<u8>> {
@@ -91,58 +91,17 @@ fn written(algorithm: Algorithm, scenario: &Scenario) -> Vec<u8> {
     bytes
 }
 
-/// Calls on these bytes as if they were stored, with every algorithm; asserts what holds for any bytes.
-fn check_any_bytes(bytes: &[u8], scenario: &Scenario) -> Result<(), TestCaseError> {
-    let now = Timestamp::from_micros(scenario.start);
-    let whole = record::decode(bytes);
-    prop_assert_eq!(call::stored_limit(bytes).is_ok(), whole.is_ok());
-    prop_assert_eq!(call::report(bytes, now).is_ok(), whole.is_ok());
-    for algorithm in Algorithm::ALL {
-        let mut key = Key { record: Some(bytes.to_vec()), ..Key::new(algorithm) };
-        key.expiry_ms = match whole {
-            Ok((found, _)) if found == algorithm => key.told_expiry_ms(),
-            _ => None,
-        };
-        let mut at = scenario.start;
-        for (index, call) in scenario.calls.iter().enumerate() {
-            if let Pause::Forward(us) | Pause::At(us) = call.pause {
-                at = at.saturating_add(us).min(Timestamp::MAX.micros());
-            }
-            let cost = if let Cost::Exactly(cost) = call.cost { cost } else { 1 };
-            let decision = match key.call_under(&limit(algorithm, &call.numbers), at, cost) {
-                Ok(decision) => decision,
-                Err(error) => {
-                    prop_assert_eq!(index, 0, "what a call has written can be read: {:?}", error);
-                    let expected = match whole {
-                        Ok((found, _)) => RecordError::Other { found, wanted: algorithm },
-                        Err(error) => error,
-                    };
-                    prop_assert_eq!(error, expected);
-                    break;
-                }
-            };
-            prop_assert!(matches!(whole, Ok((found, _)) if found == algorithm));
-            prop_assert!(decision.remaining() <= decision.limit);
-            if let Retry::After(wait) = decision.retry {
-                prop_assert!(wait.micros() > 0, "a refusal never says 0");
-            }
-            prop_assert!(decision.reply().iter().all(|&n| n >= -1));
-        }
-    }
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(runs(4_000))]
 
     #[test]
     fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200), scenario in scenario(4)) {
-        check_any_bytes(&bytes, &scenario)?;
+        any_bytes::check(&bytes, &scenario).map_err(TestCaseError::fail)?;
     }
 
     #[test]
     fn bytes_that_look_like_a_record_have_an_answer(bytes in almost_a_record(), scenario in scenario(6)) {
-        check_any_bytes(&bytes, &scenario)?;
+        any_bytes::check(&bytes, &scenario).map_err(TestCaseError::fail)?;
     }
 
     #[test]
@@ -155,7 +114,7 @@ proptest! {
         for damage in &damage {
             damage.apply(&mut bytes);
         }
-        check_any_bytes(&bytes, &scenario)?;
+        any_bytes::check(&bytes, &scenario).map_err(TestCaseError::fail)?;
     }
 
     #[test]

@@ -5,9 +5,10 @@ use limiter_core::record::Algorithm;
 use proptest::prelude::*;
 
 use super::follow;
-use crate::generate::{Numbers, Offset, Scenario, steady_scenario};
+use crate::generate::steady_scenario;
 use crate::key::Key;
 use crate::runs;
+use crate::scenario::{Numbers, Offset, Scenario};
 
 struct Admitted {
     at: u128,

@@ -1,0 +1,53 @@
+//! Calls on stored bytes that may be anything.
+
+use limiter_core::call;
+use limiter_core::decision::Retry;
+use limiter_core::record::{self, Algorithm, RecordError};
+use limiter_core::time::Timestamp;
+
+use crate::key::{Key, limit, told};
+use crate::says::{Said, holds, same};
+use crate::scenario::{Scenario, Told};
+
+/// Makes the calls of a scenario on these bytes as if they were stored, once for each algorithm.
+pub fn check(bytes: &[u8], scenario: &Scenario) -> Said {
+    let whole = record::decode(bytes);
+    let report = call::report(bytes, Timestamp::from_micros(scenario.start));
+    same(&report.map(|_| ()), &whole.map(|_| ()), || "a report".to_owned())?;
+    same(&call::stored_limit(bytes).map(|_| ()), &whole.map(|_| ()), || "the stored limits".to_owned())?;
+    for algorithm in Algorithm::ALL {
+        let mut key = Key { record: Some(bytes.to_vec()), ..Key::new(algorithm) };
+        let first = match whole {
+            Ok((found, _)) if found == algorithm => {
+                key.expiry_ms = key.told_expiry_ms();
+                Ok(())
+            }
+            Ok((found, _)) => Err(RecordError::Other { found, wanted: algorithm }),
+            Err(error) => Err(error),
+        };
+        check_calls(key, first, scenario)?;
+    }
+    Ok(())
+}
+
+/// `first` is what the first call must be answered: an error, or some verdict.
+fn check_calls(mut key: Key, first: Result<(), RecordError>, scenario: &Scenario) -> Said {
+    let mut now = scenario.start;
+    let mut last = Told::default();
+    for (index, call) in scenario.calls.iter().enumerate() {
+        let what = || format!("call {index} of {:?} on {}", key.algorithm, scenario.start);
+        now = call.pause.resolve(now, &last);
+        let limit = limit(key.algorithm, &call.numbers);
+        let got = key.clone().call_under(&limit, now, call.cost.resolve(&last));
+        same(&got.map(|_| ()), &first, what)?;
+        let Ok(decision) = got else { return Ok(()) };
+        holds(decision.remaining() <= decision.limit, what)?;
+        holds(decision.reply().iter().all(|&integer| integer >= -1), what)?;
+        // A refusal never says 0.
+        holds(!matches!(decision.retry, Retry::After(wait) if wait.micros() == 0), what)?;
+        let again = key.call_under(&limit, now, call.cost.resolve(&last));
+        same(&again, &got, || "the same call on the same bytes".to_owned())?;
+        last = told(&decision, &call.numbers, key.is_bucket());
+    }
+    Ok(())
+}

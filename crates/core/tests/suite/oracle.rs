@@ -1,0 +1,37 @@
+//! The core against the model, on random sequences of calls.
+
+use limiter_core::record::Algorithm;
+use proptest::prelude::*;
+
+use crate::agreement::agree;
+use crate::generate::scenario;
+use crate::runs;
+
+proptest! {
+    #![proptest_config(runs(10_000))]
+
+    #[test]
+    fn a_token_bucket_agrees_with_the_model(scenario in scenario(40)) {
+        agree(Algorithm::TokenBucket, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn gcra_agrees_with_the_model(scenario in scenario(40)) {
+        agree(Algorithm::Gcra, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_fixed_window_agrees_with_the_model(scenario in scenario(40)) {
+        agree(Algorithm::Fixed, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_sliding_log_agrees_with_the_model(scenario in scenario(100)) {
+        agree(Algorithm::SlidingLog, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_sliding_counter_agrees_with_the_model(scenario in scenario(40)) {
+        agree(Algorithm::SlidingCounter, &scenario).map_err(TestCaseError::fail)?;
+    }
+}
