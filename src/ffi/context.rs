@@ -26,10 +26,9 @@ pub(super) unsafe extern "C" fn trampoline<H: Handler>(
     argc: c_int,
 ) -> c_int {
     let ctx = Context { ctx };
-    let count = usize::try_from(argc).unwrap_or(0);
+    let count = usize::try_from(argc.saturating_sub(1)).unwrap_or(0);
     // SAFETY: (alive); the server passes `argc` strings, the command's name first.
-    let all = if argv.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(argv, count) } };
-    let args = Arguments { rest: all.get(1..).unwrap_or_default().iter() };
+    let args = Arguments { rest: unsafe { std::slice::from_raw_parts(argv.add(1), count) }.iter() };
     if catch_unwind(AssertUnwindSafe(|| H::handle(ctx, args))).is_err() {
         ctx.log_warning(c"a command failed by a fault of the module; please report it");
         ctx.reply_error(format_args!("ERR internal error of the module rl"));

@@ -189,8 +189,22 @@ impl Small {
         }
     }
 
+    /// The end of a record of the compact form.
+    #[inline(always)]
+    fn put_compact<const N: usize>(&mut self, numbers: [u32; N], expiry: u32) {
+        numbers.into_iter().for_each(|number| self.put(number.to_le_bytes()));
+        self.put(expiry.to_le_bytes());
+    }
+
+    /// The end of a record of the wide form.
+    #[inline(always)]
+    fn put_wide<const N: usize>(&mut self, numbers: [u64; N], expiry_ms: u64) {
+        numbers.into_iter().for_each(|number| self.put(number.to_le_bytes()));
+        self.put(expiry_ms.to_le_bytes());
+    }
+
     /// The record.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&self.bytes)
@@ -273,12 +287,6 @@ pub(crate) fn expiry_in_range(at_ms: u64) -> Option<u64> {
     (at_ms <= Timestamp::MAX.micros() / 500).then_some(at_ms)
 }
 
-/// What the compact form holds of an expiry: milliseconds from the state's own time.
-#[inline]
-fn expiry_from(expiry_ms: u64, from: Timestamp) -> Option<u32> {
-    expiry_ms.checked_sub(from.floor_ms()).and_then(|ms| ms.try_into().ok())
-}
-
 /// Reads the fields of a bucket, which follow the header.
 #[inline(always)]
 pub(crate) fn decode_bucket(wide: bool, fields: &[u8]) -> Option<Stored<Bucket>> {
@@ -298,29 +306,28 @@ pub(crate) fn decode_bucket(wide: bool, fields: &[u8]) -> Option<Stored<Bucket>>
 #[must_use]
 pub fn encode_bucket(algorithm: Algorithm, stored: &Stored<Bucket>) -> Small {
     let Stored { state, expiry_ms } = stored;
-    let (capacity, rate) = (state.limit.capacity(), state.limit.rate());
-    let compact = (|| {
-        let debt = u64::try_from(state.debt).ok()?;
-        let numbers = [capacity, rate.tokens.get(), rate.period.millis()].map(|n| u32::try_from(n).ok());
-        let [Some(capacity), Some(tokens), Some(period)] = numbers else { return None };
-        Some((debt, capacity, tokens, period, expiry_from(*expiry_ms, state.updated)?))
-    })();
+    let rate = state.limit.rate();
+    let (debt, wide_debt) = halves(state.debt);
+    let numbers = [state.limit.capacity(), rate.tokens.get(), rate.period.millis()];
+    let compact = compact(numbers, *expiry_ms, state.updated).filter(|_| wide_debt == 0);
     let mut record = Small::new(header(algorithm, compact.is_none()));
     record.put(state.updated.micros().to_le_bytes());
-    if let Some((debt, capacity, tokens, period, expiry)) = compact {
-        record.put(debt.to_le_bytes());
-        record.put(capacity.to_le_bytes());
-        record.put(tokens.to_le_bytes());
-        record.put(period.to_le_bytes());
-        record.put(expiry.to_le_bytes());
-    } else {
-        record.put(state.debt.to_le_bytes());
-        record.put(capacity.to_le_bytes());
-        record.put(rate.tokens.get().to_le_bytes());
-        record.put(rate.period.millis().to_le_bytes());
-        record.put(expiry_ms.to_le_bytes());
+    record.put(debt.to_le_bytes());
+    match compact {
+        Some((numbers, expiry)) => record.put_compact(numbers, expiry),
+        None => {
+            record.put(wide_debt.to_le_bytes());
+            record.put_wide(numbers, *expiry_ms);
+        }
     }
     record
+}
+
+/// The low and the high half.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "each half is what is meant")]
+const fn halves(n: u128) -> (u64, u64) {
+    (n as u64, (n >> 64) as u64)
 }
 
 /// Reads the fields of a fixed window, which follow the header.
@@ -344,11 +351,16 @@ pub(crate) fn decode_fixed(wide: bool, fields: &[u8]) -> Option<Stored<FixedWind
 #[must_use]
 pub fn encode_fixed(stored: &Stored<FixedWindow>) -> Small {
     let Stored { state, expiry_ms } = stored;
-    let mut record = Small::new([0; 4]);
+    let numbers = [state.used, state.limit.limit(), state.limit.window().millis()];
+    let compact = compact(numbers, *expiry_ms, state.updated);
+    let mut record = Small::new(header(Algorithm::Fixed, compact.is_none()));
     record.put(state.start.to_le_bytes());
     record.put(state.updated.micros().to_le_bytes());
-    let numbers = [state.used, state.limit.limit(), state.limit.window().millis()];
-    put_numbers(record, Algorithm::Fixed, numbers, *expiry_ms, state.updated)
+    match compact {
+        Some((numbers, expiry)) => record.put_compact(numbers, expiry),
+        None => record.put_wide(numbers, *expiry_ms),
+    }
+    record
 }
 
 /// Reads the fields of a sliding-window counter, which follow the header.
@@ -369,33 +381,25 @@ pub(crate) fn decode_counter(wide: bool, fields: &[u8]) -> Option<Stored<Sliding
 #[must_use]
 pub fn encode_counter(stored: &Stored<SlidingCounter>) -> Small {
     let Stored { state, expiry_ms } = stored;
-    let mut record = Small::new([0; 4]);
-    record.put(state.updated.micros().to_le_bytes());
     let numbers = [state.current, state.previous, state.limit.limit(), state.limit.window().millis()];
-    put_numbers(record, Algorithm::SlidingCounter, numbers, *expiry_ms, state.updated)
-}
-
-/// Ends a record with its numbers and its expiry, in the compact form if all fit, and gives it its header.
-#[inline(always)]
-fn put_numbers<const N: usize>(
-    mut record: Small,
-    algorithm: Algorithm,
-    numbers: [u64; N],
-    expiry_ms: u64,
-    from: Timestamp,
-) -> Small {
-    let expiry = expiry_from(expiry_ms, from);
-    let compact = expiry.filter(|_| numbers.iter().all(|&n| u32::try_from(n).is_ok()));
-    if let Some(expiry) = compact {
-        // Each was just found to fit.
-        numbers.iter().for_each(|&n| record.put(u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes()));
-        record.put(expiry.to_le_bytes());
-    } else {
-        numbers.iter().for_each(|&n| record.put(n.to_le_bytes()));
-        record.put(expiry_ms.to_le_bytes());
-    }
-    if let Some(head) = record.bytes.first_chunk_mut() {
-        *head = header(algorithm, compact.is_none());
+    let compact = compact(numbers, *expiry_ms, state.updated);
+    let mut record = Small::new(header(Algorithm::SlidingCounter, compact.is_none()));
+    record.put(state.updated.micros().to_le_bytes());
+    match compact {
+        Some((numbers, expiry)) => record.put_compact(numbers, expiry),
+        None => record.put_wide(numbers, *expiry_ms),
     }
     record
+}
+
+/// The numbers and the expiry, counted from the state's own time, as the compact form holds them; `None` if one does
+/// not fit.
+#[inline(always)]
+fn compact<const N: usize>(numbers: [u64; N], expiry_ms: u64, from: Timestamp) -> Option<([u32; N], u32)> {
+    let expiry = u32::try_from(expiry_ms.wrapping_sub(from.floor_ms())).ok()?;
+    let mut narrow = [0; N];
+    for (narrow, number) in narrow.iter_mut().zip(numbers) {
+        *narrow = u32::try_from(number).ok()?;
+    }
+    Some((narrow, expiry))
 }

@@ -186,7 +186,10 @@ fn bucket<'a>(
 ) -> Result<BucketLimit, RequestError<'a>> {
     let capacity = integer(capacity, required(args)?, CAPACITY)?;
     let given = required(args)?;
-    Ok(BucketLimit::new(capacity, rate(given)?).ok_or_else(|| wrong("rate", given, Expected::Fill))?)
+    match BucketLimit::new(capacity, rate(given)?) {
+        Some(limit) => Ok(limit),
+        None => Err(wrong("rate", given, Expected::Fill).into()),
+    }
 }
 
 #[inline(always)]
@@ -196,12 +199,15 @@ fn window<'a>(
     max: u64,
 ) -> Result<WindowLimit, RequestError<'a>> {
     let given = required(args)?;
-    let limit = digits(given).filter(|&n| Bound { max, ..CAPACITY }.holds(n));
-    let limit = limit.ok_or_else(|| wrong("limit", given, expected))?;
-    let given = required(args)?;
-    let window = interval("window", given)?;
-    // The limit was just found in range.
-    Ok(WindowLimit::new(limit, window).ok_or_else(|| wrong("limit", given, expected))?)
+    let limit = match digits(given) {
+        Some(limit) if limit <= max => limit,
+        _ => return Err(wrong("limit", given, expected).into()),
+    };
+    let window = interval("window", required(args)?)?;
+    match WindowLimit::new(limit, window) {
+        Some(limit) => Ok(limit),
+        None => Err(wrong("limit", given, expected).into()),
+    }
 }
 
 #[inline(always)]
@@ -228,12 +234,18 @@ fn is_aligned(given: &[u8]) -> bool {
 
 #[inline(always)]
 fn required<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<&'a [u8], RequestError<'a>> {
-    args.next().ok_or(RequestError::Arity)
+    match args.next() {
+        Some(given) => Ok(given),
+        None => Err(RequestError::Arity),
+    }
 }
 
 #[inline(always)]
 fn optional_cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<u64, RequestError<'a>> {
-    args.next().map_or(Ok(1), |given| Ok(integer("cost", given, COST)?))
+    match args.next() {
+        None => Ok(1),
+        Some(given) => Ok(integer("cost", given, COST)?),
+    }
 }
 
 /// Reads an integer within `bound`; `argument` is its name in an error.
@@ -243,7 +255,10 @@ fn optional_cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<u64, R
 /// Anything but `0` or digits without a leading zero, or a number outside `bound`.
 #[inline(always)]
 pub fn integer<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> Result<u64, ArgumentError<'a>> {
-    digits(given).filter(|&n| bound.holds(n)).ok_or_else(|| wrong(argument, given, Expected::Integer(bound)))
+    match digits(given) {
+        Some(number) if bound.holds(number) => Ok(number),
+        _ => Err(wrong(argument, given, Expected::Integer(bound))),
+    }
 }
 
 /// Reads a period or window; `argument` is its name in an error.
@@ -253,18 +268,18 @@ pub fn integer<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> Res
 /// Anything but an integer and a unit, or a length outside [`INTERVAL_MS`].
 #[inline(always)]
 pub fn interval<'a>(argument: &'static str, given: &'a [u8]) -> Result<Interval, ArgumentError<'a>> {
-    millis(given).ok().and_then(Interval::from_millis).ok_or_else(|| {
-        let expected = match millis(given) {
-            Err(NotMillis::Bare) => Expected::Unit(INTERVAL_MS),
-            _ => Expected::Duration(INTERVAL_MS),
-        };
-        wrong(argument, given, expected)
-    })
+    if let Some(ms) = millis(given)
+        && let Some(interval) = Interval::from_millis(ms)
+    {
+        return Ok(interval);
+    }
+    let bare = !given.is_empty() && given.iter().all(u8::is_ascii_digit);
+    Err(wrong(argument, given, if bare { Expected::Unit(INTERVAL_MS) } else { Expected::Duration(INTERVAL_MS) }))
 }
 
 fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentError<'a>> {
     let window = limit.window().millis();
-    let ms = millis(given).ok().filter(|&ms| ms < window);
+    let ms = millis(given).filter(|&ms| ms < window);
     ms.map(Span::from_millis).ok_or_else(|| wrong("offset", given, Expected::Offset(window)))
 }
 
@@ -275,17 +290,28 @@ fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentErro
 /// Anything else, a number outside [`RATE`] or a period outside [`INTERVAL_MS`].
 #[inline(always)]
 pub fn rate(given: &[u8]) -> Result<Rate, ArgumentError<'_>> {
-    let slash = given.iter().position(|&byte| byte == b'/');
-    let (tokens, period) = match slash.and_then(|at| given.split_at_checked(at)) {
-        None => (given, Some(Interval::SECOND)),
-        Some((tokens, rest)) => (tokens, rate_period(rest.get(1..).unwrap_or_default())),
+    if let Some((tokens, rest)) = number(given) {
+        let period = match rest {
+            [] => Some(Interval::SECOND),
+            [b'/', period @ ..] => rate_period(period),
+            _ => None,
+        };
+        if let Some(period) = period
+            && let Some(rate) = Rate::new(tokens, period)
+        {
+            return Ok(rate);
+        }
+    }
+    Err(wrong_rate(given))
+}
+
+#[cold]
+fn wrong_rate(given: &[u8]) -> ArgumentError<'_> {
+    let bare = match number(given) {
+        Some((_, [b'/', period @ ..])) => digits(period).is_some(),
+        _ => false,
     };
-    let rate = digits(tokens).zip(period).and_then(|(n, period)| Rate::new(n, period));
-    rate.ok_or_else(|| {
-        let bare =
-            slash.and_then(|at| given.get(at.saturating_add(1)..)).is_some_and(|period| digits(period).is_some());
-        wrong("rate", given, if bare { Expected::RateUnit } else { Expected::Rate })
-    })
+    wrong("rate", given, if bare { Expected::RateUnit } else { Expected::Rate })
 }
 
 /// The period of a rate: a duration whose number may be left out if it is 1.
@@ -293,27 +319,16 @@ pub fn rate(given: &[u8]) -> Result<Rate, ArgumentError<'_>> {
 fn rate_period(given: &[u8]) -> Option<Interval> {
     let ms = match unit_ms(given) {
         Some(ms) => ms,
-        None => millis(given).ok()?,
+        None => millis(given)?,
     };
     Interval::from_millis(ms)
 }
 
-/// Why bytes are not a length of time.
-enum NotMillis {
-    /// A number without a unit.
-    Bare,
-    Other,
-}
-
 /// An integer and a unit, in milliseconds.
 #[inline(always)]
-fn millis(given: &[u8]) -> Result<u64, NotMillis> {
-    let unit = given.iter().position(|byte| !byte.is_ascii_digit());
-    let Some((number, unit)) = unit.and_then(|at| given.split_at_checked(at)) else {
-        return Err(if given.is_empty() { NotMillis::Other } else { NotMillis::Bare });
-    };
-    let ms = digits(number).zip(unit_ms(unit)).and_then(|(n, ms)| n.checked_mul(ms));
-    ms.ok_or(NotMillis::Other)
+fn millis(given: &[u8]) -> Option<u64> {
+    let (number, unit) = number(given)?;
+    number.checked_mul(unit_ms(unit)?)
 }
 
 /// The length of a unit in milliseconds.
@@ -329,22 +344,34 @@ fn unit_ms(unit: &[u8]) -> Option<u64> {
     }
 }
 
-/// `0`, or digits without a leading zero, of at most 19 digits: more is beyond every range here.
+/// `0`, or digits without a leading zero, and nothing else.
 #[inline(always)]
 fn digits(given: &[u8]) -> Option<u64> {
-    let leading_zero = given.len() > 1 && given.first() == Some(&b'0');
-    if given.is_empty() || given.len() > 19 || leading_zero {
-        return None;
+    match number(given) {
+        Some((number, [])) => Some(number),
+        _ => None,
     }
+}
+
+/// The number that `given` starts with, and what follows it: `0`, or digits without a leading zero, at most 19 of them.
+/// More are beyond every range here.
+#[inline(always)]
+fn number(given: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0_u64;
-    for &byte in given {
+    let mut rest = given;
+    while let [byte, after @ ..] = rest {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
-            return None;
+            break;
         }
         number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        rest = after;
     }
-    Some(number)
+    match given.len().wrapping_sub(rest.len()) {
+        1 => Some((number, rest)),
+        2..=19 if given.first() != Some(&b'0') => Some((number, rest)),
+        _ => None,
+    }
 }
 
 #[cold]

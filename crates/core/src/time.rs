@@ -92,7 +92,7 @@ impl Span {
     #[inline]
     #[must_use]
     pub const fn ceil_ms(self) -> u64 {
-        self.0.div_ceil(MS)
+        self.0.saturating_add(MS - 1) / MS
     }
 
     /// The sum of two lengths.
