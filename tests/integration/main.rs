@@ -21,5 +21,6 @@ mod documents;
 #[allow(dead_code, reason = "an interface for every suite, whichever of them are there")]
 mod harness;
 mod harness_works;
+mod restart;
 mod rules;
 mod stream;

@@ -24,6 +24,11 @@ impl Client {
         Self { connection }
     }
 
+    /// Connects to whoever listens on this port of this machine.
+    pub fn at(port: u16) -> Self {
+        Self::connect(port, ProtocolVersion::RESP2)
+    }
+
     /// The connection itself.
     pub fn connection(&mut self) -> &mut Connection {
         &mut self.connection

@@ -51,5 +51,5 @@ pub use {
     server::{Flavor, Server, wait_until},
     stream::{Sent, Stream, commands_of, shown},
     timeline::{Step, assert_expiry, peek_of, play, play_unchecked},
-    traffic::{Traffic, limiters},
+    traffic::{Traffic, limiters, load_calls},
 };

@@ -1,6 +1,7 @@
 //! One running server and its folder.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -209,6 +210,27 @@ impl Server {
     pub fn state(&self, key: &str) -> (Vec<u8>, i64) {
         let value: Option<Vec<u8>> = self.get(&format!("DUMP {key}"));
         (value.unwrap_or_default(), self.get(&format!("PEXPIRETIME {key}")))
+    }
+
+    /// Every key with its bytes and its PEXPIRETIME, in order. Those that have expired are deleted on the way.
+    pub fn records(&self) -> Vec<(String, Vec<u8>, i64)> {
+        let mut keys: Vec<String> = self.get("KEYS *");
+        keys.sort();
+        let record = |key: String| {
+            let bytes: Option<Vec<u8>> = self.get(&format!("GET {key}"));
+            Some((key.clone(), bytes?, self.get(&format!("PEXPIRETIME {key}"))))
+        };
+        keys.into_iter().filter_map(record).collect()
+    }
+
+    /// What the limiters of these calls hold, as `RL.INFO` tells it.
+    pub fn used_by(&self, calls: &[String]) -> Vec<u64> {
+        let used = |call: &String| {
+            let key = call.split(' ').nth(1).expect("a key");
+            let info: Option<BTreeMap<String, Value>> = self.get(&format!("RL.INFO {key}"));
+            info.map_or(0, |info| redis::from_redis_value(info["used"].clone()).unwrap())
+        };
+        calls.iter().map(used).collect()
     }
 
     /// The project and the version (major, minor) of the server.

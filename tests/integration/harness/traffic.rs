@@ -17,6 +17,12 @@ pub fn limiters(n: u64) -> [(&'static str, String); 5] {
     })
 }
 
+/// A call of each algorithm on a limiter that runs full at once, and on one that never does.
+pub fn load_calls() -> Vec<String> {
+    let of = |n: u64| limiters(n).map(|(name, limits)| format!("RL.{name} {name}:{n} {limits}"));
+    [of(20), of(1_000_000)].concat()
+}
+
 /// A source of commands: all kinds of calls, alone and together, and the clock moved between them.
 pub struct Traffic {
     random: Random,
