@@ -24,3 +24,4 @@ mod harness_works;
 mod restart;
 mod rules;
 mod stream;
+mod upgrade;

@@ -35,7 +35,7 @@ pub fn neighbour_module() -> &'static Path {
 
 /// Runs `build`, whose result is a path. cargo-nextest starts one process a test, so the path is left in a file named
 /// after the run for the other processes; cargo itself serialises those that come too early.
-fn once_a_run(what: &str, build: fn() -> PathBuf) -> PathBuf {
+pub(super) fn once_a_run(what: &str, build: fn() -> PathBuf) -> PathBuf {
     let Ok(run) = env::var("NEXTEST_RUN_ID") else {
         return build();
     };
@@ -96,7 +96,7 @@ fn build_c(name: &str, text: &str) -> PathBuf {
     library
 }
 
-fn scratch() -> PathBuf {
+pub(super) fn scratch() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     fs::create_dir_all(&folder).unwrap();
     folder

@@ -30,6 +30,7 @@ mod client;
 mod clock;
 mod cluster;
 mod load;
+mod next_version;
 mod process;
 mod program;
 mod random;
@@ -46,6 +47,7 @@ pub use {
     clock::{Clock, DAY, H, M, MS, S, START},
     cluster::{Cluster, Entrance},
     load::{Tally, under_load},
+    next_version::{NEXT_VERSION, NEXT_WORDS, next_version},
     program::{exists, redis_cli, skip},
     random::Random,
     server::{Flavor, Server, wait_until},
