@@ -96,12 +96,12 @@ fn compare_with_floor(options: &Options) -> Result<Vec<String>> {
     for binary in server::find(&options.common.server)? {
         let mut counter = Counter::start(&binary, &modules, None)?;
         let title = counter.identity()?.title();
-        let floor = counter.count(&subject::floor(), KEYS)?.median;
+        let floor = counter.count(&subject::floor(), KEYS)?.mean;
         println!("{title}: the floor is {floor:.0} instructions");
         for outcome in [Outcome::Admitted, Outcome::Refused] {
             let Some(bar) = bars::instructions(Algorithm::TokenBucket, outcome) else { continue };
             let subject = subject::limiter(None, Algorithm::TokenBucket, outcome, Room::Ordinary);
-            let ratio = counter.count(&subject, KEYS)?.median / floor;
+            let ratio = counter.count(&subject, KEYS)?.mean / floor;
             println!("{title}: {}: {ratio:.2} times the floor, bar {bar}", subject.id());
             if ratio > bar {
                 faults.push(format!("{title}: {} costs {ratio:.2} times the floor, more than {bar}", subject.id()));

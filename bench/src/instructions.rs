@@ -50,9 +50,10 @@ pub struct Row {
     pub outcome: Outcome,
     /// Events in each log when counting starts.
     pub events: Option<u64>,
-    /// Median of the segments; the mean includes the server's timers.
     pub instructions: f64,
-    pub mean: f64,
+    /// The segments that differ most.
+    pub low: f64,
+    pub high: f64,
     /// To the floor with as many arguments.
     pub ratio: f64,
     /// The most that the ratio should be.
@@ -101,20 +102,21 @@ fn measure(counter: &mut Counter, options: &Options) -> Result<Vec<Row>> {
         }
         let count = counter.count(&subject, keys)?;
         if subject.family == Family::Floor {
-            floors.push((subject.words.len(), count.median));
+            floors.push((subject.words.len(), count.mean));
         }
         let of_its_length = floors.iter().find(|(length, _)| *length == subject.words.len());
-        let floor = of_its_length.or(floors.first()).map_or(count.median, |(_, floor)| *floor);
-        let ratio = count.median / floor;
-        eprintln!("  {name}: {:.0} ({ratio:.2})", count.median);
+        let floor = of_its_length.or(floors.first()).map_or(count.mean, |(_, floor)| *floor);
+        let ratio = count.mean / floor;
+        eprintln!("  {name}: {:.0} ({ratio:.2})", count.mean);
         rows.push(Row {
             name,
             family: subject.family,
             algorithm: subject.algorithm,
             outcome: subject.outcome,
             events,
-            instructions: count.median,
-            mean: count.mean,
+            instructions: count.mean,
+            low: count.low,
+            high: count.high,
             ratio,
             bar: row_bar(&subject),
         });
@@ -171,7 +173,7 @@ fn plan(scripts: &Scripts, options: &Options) -> Vec<Planned> {
 
 impl Report {
     pub fn markdown(&self) -> String {
-        let mut table = Table::new(&["command", "ratio to the floor", "bar", "instructions", "mean with timers"]);
+        let mut table = Table::new(&["command", "ratio to the floor", "bar", "instructions", "low to high"]);
         for row in &self.rows {
             table.row(vec![
                 row.name.clone(),
@@ -179,7 +181,7 @@ impl Report {
                 row.bar
                     .map_or_else(String::new, |bar| format!("{bar}{}", if row.ratio > bar { ", missed" } else { "" })),
                 format!("{:.0}", row.instructions),
-                format!("{:.0}", row.mean),
+                format!("{:.0} to {:.0}", row.low, row.high),
             ]);
         }
         format!(

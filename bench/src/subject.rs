@@ -103,11 +103,13 @@ impl Limits {
         }
     }
 
-    /// Once used up, refused for the rest of the run.
+    /// Once used up, refused for longer than a run takes; the waits that are replied are no longer than need be.
     fn refusing(algorithm: Algorithm, limit: u64) -> Self {
         match algorithm {
-            TokenBucket | Gcra => Self { limit, module: "1/365d", lua: "0.0000000317" },
-            Fixed | SlidingLog | SlidingCounter => Self { limit, module: "365d", lua: "31536000000" },
+            TokenBucket | Gcra => Self { limit, module: "1/h", lua: "0.000277777778" },
+            Fixed => Self { limit, module: "1h", lua: "3600000" },
+            // A counter's aligned window may end during a run: its usage fades slowly enough in a day.
+            SlidingCounter | SlidingLog => Self { limit, module: "1d", lua: "86400000" },
         }
     }
 }
