@@ -70,7 +70,7 @@ impl Unloading {
             }
         };
         let reply = filter.map_or_else(|| call(c"c", [c"", c""]), |filter| call(c"ccc", filter));
-        (!reply.is_null()).then_some(Reply(reply))
+        (!reply.is_null()).then(|| Reply(reply))
     }
 }
 

@@ -13,15 +13,19 @@
     reason = "a test may fail, and says where"
 )]
 
+mod acl;
 mod cases;
 mod client_snippets;
 mod cluster;
 mod copies;
+mod diskless_load;
 mod documents;
 #[allow(dead_code, reason = "an interface for every suite, whichever of them are there")]
 mod harness;
 mod harness_works;
+mod memory_limit;
 mod restart;
 mod rules;
 mod stream;
+mod surroundings;
 mod upgrade;

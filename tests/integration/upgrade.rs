@@ -10,7 +10,7 @@ use std::{
 use redis::Value;
 
 use crate::harness::{
-    Client, DAY, MS, NEXT_VERSION, NEXT_WORDS, Server, Tally, module_path, next_version, quoted, skip, under_load,
+    Client, DAY, MS, NEXT_VERSION, NEXT_WORDS, Server, Tally, module_path, next_version, skip, under_load,
 };
 
 /// A server that loaded the module from a file in its own folder, and that file.
@@ -262,26 +262,6 @@ fn state_outlives_an_unload_and_is_charged_again_after_the_next_load() {
 }
 
 #[test]
-fn a_record_of_a_newer_version_is_an_error_that_names_both_versions_and_stays_as_it_is() {
-    let server = Server::start();
-    for call in every_algorithm("k", 5) {
-        let key = key_of(&call);
-        server.run(&call);
-        for newer in [2, 3, 255] {
-            server.run(&format!("SETRANGE {key} 2 {}", quoted(&[newer])));
-            let state = server.state(key);
-            let error = format!("ERR key: record version {newer} is newer than 1, the newest this module reads");
-            for call in [&call, &format!("{call} 0"), &format!("RL.PEEK {key}"), &format!("RL.INFO {key}")] {
-                assert_eq!(server.error(call), error, "{call}");
-            }
-            assert_eq!(server.state(key), state, "{call}");
-        }
-        server.run(&format!("SETRANGE {key} 2 {}", quoted(&[1])));
-        assert_eq!(server.five(&call)[..3], [1, 5, 3], "the version that can read it goes on: {call}");
-    }
-}
-
-#[test]
 fn a_load_that_fails_is_an_error_and_nothing_more() {
     let server = Server::builder().without_module().start();
     let module = install(&server, module_path(), "libredis_limiter.so");
@@ -320,24 +300,4 @@ fn a_load_that_fails_is_an_error_and_nothing_more() {
     assert_eq!(server.five("RL.FIXED k 5 1h")[..3], [1, 5, 3]);
     assert_eq!(server.get::<(String, i64)>("CONFIG GET rl.sliding-log-max-limit").1, 5);
     server.run("MODULE UNLOAD rl");
-}
-
-#[test]
-fn arguments_of_loadmodule_are_refused_with_a_sentence() {
-    let sentence = "<rl> does not load: takes no arguments; see the settings rl.*";
-    let log = Server::builder().module_arg("max=5").try_start().err().expect("the server does not start");
-    assert!(log.contains(sentence), "{log}");
-    let server = Server::builder().without_module().start();
-    server.error(&format!("MODULE LOAD {} x", module_path().display()));
-    assert_eq!(said(&server, sentence), 1, "{}", server.log());
-}
-
-#[test]
-fn a_setting_out_of_range_in_the_configuration_file_keeps_the_server_from_starting() {
-    for line in [("rl.sliding-log-max-limit", "0"), ("rl.sliding-log-max-limit", "x"), ("rl.nothing", "1")] {
-        let log = Server::builder().config(line.0, line.1).try_start().err();
-        assert!(log.is_some_and(|log| !log.is_empty()), "{line:?}");
-    }
-    let server = Server::builder().config("rl.sliding-log-max-limit", 7).start();
-    assert_eq!(server.get::<(String, i64)>("CONFIG GET rl.sliding-log-max-limit").1, 7);
 }

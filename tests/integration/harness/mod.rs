@@ -50,7 +50,7 @@ pub use {
     next_version::{NEXT_VERSION, NEXT_WORDS, next_version},
     program::{exists, redis_cli, skip},
     random::Random,
-    server::{Flavor, Server, wait_until},
+    server::{Flavor, Server, free_port, wait_until},
     stream::{Sent, Stream, commands_of, shown},
     timeline::{Step, assert_expiry, peek_of, play, play_unchecked},
     traffic::{Traffic, limiters, load_calls},

@@ -17,10 +17,9 @@ pub fn redis_cli<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> String {
     text
 }
 
-/// Whether a program is on PATH and tells its version.
+/// Whether a program is on PATH.
 pub fn exists(program: &str) -> bool {
-    let version = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    version.is_ok_and(|output| output.status.success())
+    Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok()
 }
 
 /// Says that the running test has no meaning here, and why, where the test runner does not swallow it.
