@@ -65,6 +65,10 @@ bench: setup-bench ## Measure against INCR, GET and Lua scripts; writes bench/re
 bench-instructions: setup-bench ## Instructions per call, counted by valgrind
 	cargo run --release --locked -p bench -- instructions $(ARGS)
 
+.PHONY: bench-check
+bench-check: setup-bench ## Fail if the instructions per call have grown: of the core, and next to a no-op command
+	cargo run --release --locked -p bench -- check $(ARGS)
+
 .PHONY: ci
 ci: ## What continuous integration runs
 	@.ci/run

@@ -7,7 +7,6 @@ use limiter_core::{
     call::{self, Change, Outcome},
     record::Algorithm,
     request,
-    sliding_log::Change as LogChange,
     time::Timestamp,
 };
 use std::{env, hint::black_box, process::ExitCode};
@@ -103,15 +102,15 @@ fn one(case: &Case, stored: &mut Vec<u8>, now: u64) -> Result<bool, String> {
     let outcome = decide(case, stored, now)?;
     let allowed = outcome.decision.allowed();
     match outcome.change {
-        Change::None | Change::Log(LogChange::None) => {}
+        Change::None => {}
         Change::Replace { record, .. } => *stored = record.as_bytes().to_vec(),
-        Change::Log(LogChange::Append { event, header, .. }) => {
+        Change::Append { event, header, .. } => {
             if let Some(header) = header {
                 stored.splice(..header.len(), header);
             }
             stored.extend_from_slice(event.as_bytes());
         }
-        Change::Log(LogChange::Rewrite { rewrite, .. }) => {
+        Change::Rewrite { rewrite, .. } => {
             let mut record = vec![0; rewrite.len()];
             rewrite.write(&mut record);
             *stored = record;
