@@ -65,10 +65,10 @@ impl Family {
 #[test]
 fn copies_are_identical_after_random_runs() {
     let family = Family::start();
-    for seed in 0..6 {
-        Traffic::new(seed).play(&family.primary, 500);
-        if seed % 2 == 0 {
-            // All links break; the replicas go on from where they were.
+    for seed in 0..4 {
+        Traffic::new(seed).play(&family.primary, 600);
+        if seed == 1 {
+            // The links break once; the replicas go on from where they were.
             let links: i64 = family.primary.get("CLIENT KILL TYPE replica");
             assert_eq!(links, 2);
         }

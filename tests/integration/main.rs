@@ -20,6 +20,7 @@ mod cluster;
 mod copies;
 mod diskless_load;
 mod documents;
+mod failover;
 #[allow(dead_code, reason = "an interface for every suite, whichever of them are there")]
 mod harness;
 mod harness_works;

@@ -17,16 +17,25 @@ pub struct Client {
 
 impl Client {
     pub(super) fn connect(port: u16, protocol: ProtocolVersion) -> Self {
+        Self::try_connect(port, protocol).unwrap()
+    }
+
+    fn try_connect(port: u16, protocol: ProtocolVersion) -> RedisResult<Self> {
         let address = redis::ConnectionAddr::Tcp("127.0.0.1".into(), port);
         let settings = redis::RedisConnectionInfo::default().set_protocol(protocol).set_skip_set_lib_name();
         let info = redis::IntoConnectionInfo::into_connection_info(address).unwrap().set_redis_settings(settings);
-        let connection = redis::Client::open(info).unwrap().get_connection().unwrap();
-        Self { connection }
+        let connection = redis::Client::open(info)?.get_connection()?;
+        Ok(Self { connection })
     }
 
     /// Connects to whoever listens on this port of this machine.
     pub fn at(port: u16) -> Self {
         Self::connect(port, ProtocolVersion::RESP2)
+    }
+
+    /// The same, if there is somebody.
+    pub fn try_at(port: u16) -> Option<Self> {
+        Self::try_connect(port, ProtocolVersion::RESP2).ok()
     }
 
     /// The connection itself.

@@ -296,8 +296,9 @@ impl Server {
         self.spawn().unwrap_or_else(|log| panic!("the server does not start again:\n{log}"));
     }
 
-    fn forget_client(&mut self) {
-        *self.client.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+    /// Drops the connection of its own, for a new one when it is next needed: for servers that close connections.
+    pub fn forget_client(&self) {
+        *self.client.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
     }
 }
 
