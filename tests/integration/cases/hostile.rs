@@ -1,6 +1,6 @@
 //! Keys and arguments that are not what a limiter expects.
 
-use crate::harness::{Client, Server, five, neighbour_module, peek_of, quoted};
+use crate::harness::{Client, Random, Server, five, neighbour_module, peek_of, quoted};
 
 /// One admitted call of each kind of state.
 const CALLS: [&str; 6] = [
@@ -152,18 +152,6 @@ fn c136_the_state_of_another_algorithm_is_a_wrongtype_error_that_names_both() {
     }
 }
 
-/// A small generator, so that a failure repeats itself.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
-
 #[test]
 fn c138_no_arguments_whatever_end_the_server() {
     let server = Server::start();
@@ -221,12 +209,12 @@ fn c138_no_arguments_whatever_end_the_server() {
         huge.as_bytes(),
     ]
     .to_vec();
-    let mut dice = Dice(0x5eed);
+    let mut random = Random::new(138);
     let mut admitted = 0;
     for _ in 0..20_000 {
-        let count = dice.roll(13);
-        let mut line = vec![names[dice.roll(names.len())].as_bytes()];
-        line.extend((0..count).map(|_| words[dice.roll(words.len())]));
+        let count = random.below(13);
+        let mut line = vec![random.of(&names).as_bytes()];
+        line.extend((0..count).map(|_| random.of(&words)));
         match client.send(&line) {
             Ok(_) => admitted += 1,
             Err(error) => {

@@ -11,7 +11,8 @@ use super::{
     builder::Builder,
     client::{packed, result, words},
     program::redis_cli,
-    server::{Server, free_port, wait_until},
+    room::{free_port, wait_until},
+    server::Server,
 };
 
 /// Primaries and replicas that are in agreement about who owns which slot.

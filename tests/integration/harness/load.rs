@@ -8,7 +8,7 @@ use std::{
 
 use redis::Value;
 
-use super::{client::five, server::wait_until};
+use super::{client::five, room::wait_until};
 
 /// What the callers were told: for each call, in the order given, how often it was admitted and how often refused;
 /// and each reply that was neither.

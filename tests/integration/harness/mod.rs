@@ -34,6 +34,7 @@ mod next_version;
 mod process;
 mod program;
 mod random;
+mod room;
 mod server;
 mod stream;
 mod timeline;
@@ -50,7 +51,8 @@ pub use {
     next_version::{NEXT_VERSION, NEXT_WORDS, next_version},
     program::{exists, redis_cli, skip},
     random::Random,
-    server::{Flavor, Server, free_port, wait_until},
+    room::{free_port, wait_until},
+    server::{Flavor, Server},
     stream::{Sent, Stream, commands_of, shown},
     timeline::{Step, assert_expiry, peek_of, play, play_unchecked},
     traffic::{Traffic, limiters, load_calls},

@@ -2,24 +2,24 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
-    net::TcpListener,
+    fs,
     path::{Path, PathBuf},
-    process,
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
 
 use redis::{FromRedisValue, Value};
 
-use super::{artifacts, builder::Builder, client::Client, clock::Clock, process::Process};
+use super::{
+    artifacts,
+    builder::Builder,
+    client::Client,
+    clock::Clock,
+    process::Process,
+    room::{PATIENCE, free_port, new_folder, wait_until},
+};
 
-/// How long the harness waits for anything that takes real time.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// More seconds than any clock jumps in a test: a jump must not look like a replica or a primary that has gone silent.
 const A_JUMP_OF_THE_CLOCK: u64 = 1_000_000_000;
 /// What no server may ever log. Compared in lower case.
@@ -318,32 +318,5 @@ impl Drop for Server {
         assert!(!died, "the server ended on its own:\n{log}");
         let crash = |line: &&str| CRASHES.iter().any(|word| line.to_lowercase().contains(word));
         assert_eq!(log.lines().find(crash), None, "the server logged a crash:\n{log}");
-    }
-}
-
-/// Polls until `condition` holds, and fails the test if it does not within a bounded time.
-#[track_caller]
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-fn new_folder() -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("redis-limiter-test-{}-{count}", process::id());
-        let folder = env::temp_dir().join(name);
-        if fs::create_dir(&folder).is_ok() {
-            return folder;
-        }
     }
 }

@@ -8,6 +8,7 @@ mod contexts;
 mod errors;
 mod events;
 mod expiry;
+mod grammar;
 mod looking;
 mod metadata;
 mod random_calls;

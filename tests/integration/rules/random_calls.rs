@@ -11,23 +11,7 @@ use limiter_core::{
 };
 use redis::Value;
 
-use crate::harness::{Client, DAY, MS, S, START, Server, five, peek_of};
-
-/// A small generator, so that a failure repeats itself.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.roll(from.len() as u64) as usize]
-    }
-}
+use crate::harness::{Client, DAY, MS, Random, S, START, Server, five, peek_of};
 
 /// What the key should hold.
 #[derive(Default)]
@@ -70,43 +54,43 @@ const TOKENS: [u64; 7] = [1, 2, 3, 7, 100, 1_000_000, 1_000_000_000_000];
 const INTERVALS: [&str; 8] = ["1ms", "7ms", "1s", "10s", "1m", "1h", "1d", "3650d"];
 
 /// The words that follow the key, but for the cost.
-fn limits(dice: &mut Dice, algorithm: Algorithm) -> [String; 2] {
-    let amount = dice.pick(&AMOUNTS);
-    let interval = dice.pick(&INTERVALS);
+fn limits(random: &mut Random, algorithm: Algorithm) -> [String; 2] {
+    let amount = random.of(&AMOUNTS);
+    let interval = random.of(&INTERVALS);
     match algorithm {
-        Algorithm::TokenBucket | Algorithm::Gcra => [amount.to_string(), format!("{}/{interval}", dice.pick(&TOKENS))],
+        Algorithm::TokenBucket | Algorithm::Gcra => [amount.to_string(), format!("{}/{interval}", random.of(&TOKENS))],
         Algorithm::SlidingLog => [amount.min(LOG_LIMIT_DEFAULT + 1).to_string(), interval.into()],
         Algorithm::Fixed | Algorithm::SlidingCounter => [amount.to_string(), interval.into()],
     }
 }
 
 /// Plays one sequence on `k`, a key that does not exist.
-fn play(server: &Server, client: &mut Client, dice: &mut Dice, algorithm: Algorithm) {
+fn play(server: &Server, client: &mut Client, random: &mut Random, algorithm: Algorithm) {
     let mut expected = Expected::default();
-    let mut usual = limits(dice, algorithm);
+    let mut usual = limits(random, algorithm);
     let (mut now, mut told) = (START, [0_i64; 3]);
     for _ in 0..40 {
         let [remaining, retry, reset] = told;
-        now += match dice.roll(12) {
+        now += match random.below(12) {
             0..4 => 0,
             4 => retry,
             5 => (retry - 1).max(0),
             6 => reset,
             7 => (reset - 1).max(0),
-            8 => dice.roll(reset.max(1) as u64) as i64,
-            9 => dice.roll(3 * S as u64) as i64,
-            10 => -(dice.roll(2 * reset.max(1) as u64) as i64),
-            _ => dice.pick(&[1, MS - 1, DAY, -1, -S, -DAY]),
+            8 => random.below(reset.max(1) as u64) as i64,
+            9 => random.below(3 * S as u64) as i64,
+            10 => -(random.below(2 * reset.max(1) as u64) as i64),
+            _ => random.of(&[1, MS - 1, DAY, -1, -S, -DAY]),
         };
         // Far from the ends of time, which the core's own tests visit.
         now = now.clamp(START / 2, START * 100);
-        if dice.roll(12) == 0 {
-            usual = limits(dice, algorithm);
+        if random.one_in(12) {
+            usual = limits(random, algorithm);
         }
-        let [amount, unit] = if dice.roll(8) == 0 { limits(dice, algorithm) } else { usual.clone() };
+        let [amount, unit] = if random.one_in(8) { limits(random, algorithm) } else { usual.clone() };
         let remaining = remaining.max(0) as u64;
-        let cost = dice.pick(&[0, 1, 1, 1, 2, 5, remaining, remaining + 1]).min(1_000_000_000_000);
-        let aligned = match (algorithm, dice.roll(4)) {
+        let cost = random.of(&[0, 1, 1, 1, 2, 5, remaining, remaining + 1]).min(1_000_000_000_000);
+        let aligned = match (algorithm, random.below(4)) {
             (Algorithm::Fixed, 0) => " ALIGNED",
             (Algorithm::Fixed, 1) => " ALIGNED 1ms",
             _ => "",
@@ -149,11 +133,11 @@ fn play(server: &Server, client: &mut Client, dice: &mut Dice, algorithm: Algori
 fn the_server_answers_and_stores_what_the_core_decides() {
     let server = Server::start();
     let mut client = server.client();
-    let mut dice = Dice(0x0dd_ba11);
+    let mut random = Random::new(2);
     for _ in 0..60 {
         for algorithm in Algorithm::ALL {
             client.run("FLUSHALL");
-            play(&server, &mut client, &mut dice, algorithm);
+            play(&server, &mut client, &mut random, algorithm);
         }
     }
 }
