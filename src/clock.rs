@@ -1,7 +1,5 @@
 //! The only place that reads time: once a command.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use limiter_core::time::Timestamp;
 
 use crate::ffi;
@@ -10,11 +8,11 @@ use crate::ffi;
 ///
 /// Where the server has one instant for a whole command, transaction or script (Redis 7.2 and later, Valkey), that; else
 /// the system's clock, which is the server's too. A clock before the epoch stands at it.
-#[inline]
+#[inline(always)]
 pub fn now() -> Timestamp {
-    let micros = ffi::cached_microseconds().unwrap_or_else(|| {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
-    });
-    Timestamp::from_micros(micros)
+    let micros = match ffi::cached_microseconds() {
+        Some(micros) => micros,
+        None => ffi::system_microseconds(),
+    };
+    Timestamp::from_micros(u64::try_from(micros).unwrap_or(0))
 }

@@ -257,11 +257,19 @@ impl InfoSection {
 }
 
 /// The server's instant for the command that runs, in microseconds since the epoch; `None` where it has none.
-#[inline]
-pub fn cached_microseconds() -> Option<u64> {
+#[inline(always)]
+pub fn cached_microseconds() -> Option<i64> {
     // SAFETY: the pointer is tested, and written only while the module is loaded.
     let clock = unsafe { raw::RedisModule_CachedMicroseconds }?;
     // SAFETY: it takes nothing and reads the server's clock.
-    let micros = unsafe { clock() };
-    Some(u64::try_from(micros).unwrap_or(0))
+    Some(unsafe { clock() })
+}
+
+/// The system's clock, in microseconds since the epoch.
+#[inline(always)]
+pub fn system_microseconds() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes one `timespec`, which is ours. This clock cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000)
 }

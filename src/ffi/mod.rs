@@ -15,7 +15,7 @@ mod register;
 mod strings;
 pub mod unload;
 
-pub use context::{Arguments, Command, Context, Field, Handler, InfoSection, cached_microseconds};
+pub use context::{Arguments, Command, Context, Field, Handler, InfoSection, cached_microseconds, system_microseconds};
 pub use key::{KeyType, ReadKey, Value, WriteKey};
 pub use register::{Access, Argument, ArgumentKind, CommandSpec, register};
 pub use strings::{KeyName, SharedString};
