@@ -3,13 +3,17 @@
 use std::ffi::CStr;
 
 use limiter_core::decision::Decision;
+use limiter_core::memo::Memo;
 use limiter_core::record::Algorithm;
 use limiter_core::request;
 
 use crate::error::Error;
-use crate::ffi::{Arguments, Context, Handler};
+use crate::ffi::{Arguments, Context, Handler, MainThread};
 use crate::stats::{Ending, count};
 use crate::{clock, config, store};
+
+/// The limits of recent calls.
+static MEMO: MainThread<Memo> = MainThread::new(Memo::new());
 
 /// `RL.TOKENBUCKET key capacity rate [cost]`
 pub struct TokenBucket;
@@ -75,7 +79,7 @@ fn attempt<'a>(
     event: &'static CStr,
 ) -> Result<Decision, Error<'a>> {
     let key = args.key().ok_or(Error::Arity)?;
-    let call = request::call(algorithm, &mut args, config::log_limit_max())?;
+    let call = MEMO.with(|memo| request::call_again(algorithm, &mut args, config::log_limit_max(), memo))?;
     let now = clock::now();
     store::update(ctx, key, &call, now, event)
 }

@@ -22,6 +22,7 @@ mod exact;
 pub mod expiry;
 pub mod fixed_window;
 pub mod limit;
+pub mod memo;
 mod meter;
 pub mod record;
 pub mod request;

@@ -9,6 +9,7 @@ use core::fmt;
 use crate::call::Limit;
 use crate::fixed_window::Opening;
 use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
+use crate::memo::{Given, Memo, Parsed};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
 
@@ -134,28 +135,52 @@ impl fmt::Display for Expected {
 /// # Errors
 ///
 /// Names the argument, what was got and the accepted range.
-#[inline(always)]
 pub fn call<'a>(
     algorithm: Algorithm,
     args: &mut impl Iterator<Item = &'a [u8]>,
     log_limit_max: u64,
 ) -> Result<Call, RequestError<'a>> {
+    read(algorithm, args, log_limit_max, None)
+}
+
+/// As [`call`], and remembers the limits for the next call with the same ones.
+///
+/// # Errors
+///
+/// As [`call`].
+#[inline(always)]
+pub fn call_again<'a>(
+    algorithm: Algorithm,
+    args: &mut impl Iterator<Item = &'a [u8]>,
+    log_limit_max: u64,
+    memo: &mut Memo,
+) -> Result<Call, RequestError<'a>> {
+    read(algorithm, args, log_limit_max, Some(memo))
+}
+
+#[inline(always)]
+fn read<'a>(
+    algorithm: Algorithm,
+    args: &mut impl Iterator<Item = &'a [u8]>,
+    log_limit_max: u64,
+    memo: Option<&mut Memo>,
+) -> Result<Call, RequestError<'a>> {
     let call = match algorithm {
         Algorithm::TokenBucket => {
-            let limit = Limit::TokenBucket(bucket("capacity", args)?);
+            let limit = Limit::TokenBucket(bucket("capacity", args, memo)?);
             Call { limit, cost: optional_cost(args)? }
         }
         Algorithm::Gcra => {
-            let limit = Limit::Gcra(bucket("burst", args)?);
+            let limit = Limit::Gcra(bucket("burst", args, memo)?);
             Call { limit, cost: optional_cost(args)? }
         }
-        Algorithm::Fixed => fixed(args)?,
+        Algorithm::Fixed => fixed(args, memo)?,
         Algorithm::SlidingLog => {
-            let limit = Limit::SlidingLog(window(args, Expected::LogLimit(log_limit_max), log_limit_max)?);
+            let limit = Limit::SlidingLog(window(args, Some(log_limit_max), memo)?);
             Call { limit, cost: optional_cost(args)? }
         }
         Algorithm::SlidingCounter => {
-            let limit = Limit::SlidingCounter(window(args, Expected::Integer(CAPACITY), CAPACITY.max)?);
+            let limit = Limit::SlidingCounter(window(args, None, memo)?);
             Call { limit, cost: optional_cost(args)? }
         }
     };
@@ -181,38 +206,65 @@ pub fn peek<'a>(args: &mut impl Iterator<Item = &'a [u8]>, log_limit_max: u64) -
 
 #[inline(always)]
 fn bucket<'a>(
-    capacity: &'static str,
+    name: &'static str,
     args: &mut impl Iterator<Item = &'a [u8]>,
+    memo: Option<&mut Memo>,
 ) -> Result<BucketLimit, RequestError<'a>> {
-    let capacity = integer(capacity, required(args)?, CAPACITY)?;
-    let given = required(args)?;
-    match BucketLimit::new(capacity, rate(given)?) {
-        Some(limit) => Ok(limit),
-        None => Err(wrong("rate", given, Expected::Fill).into()),
+    let (capacity, rate) = (required(args)?, required(args)?);
+    if let Some(memo) = memo
+        && let Some(given) = Given::new(capacity, rate, 1)
+    {
+        if let Parsed::Bucket(limit) = memo.recall(&given) {
+            return Ok(limit);
+        }
+        let limit = read_bucket(name, capacity, rate)?;
+        memo.learn(given, Parsed::Bucket(limit));
+        return Ok(limit);
     }
+    Ok(read_bucket(name, capacity, rate)?)
 }
 
+fn read_bucket<'a>(name: &'static str, capacity: &'a [u8], given: &'a [u8]) -> Result<BucketLimit, ArgumentError<'a>> {
+    let capacity = integer(name, capacity, CAPACITY)?;
+    BucketLimit::new(capacity, rate(given)?).ok_or_else(|| wrong("rate", given, Expected::Fill))
+}
+
+/// `log_max` is the setting that bounds the limit of a sliding log.
 #[inline(always)]
 fn window<'a>(
     args: &mut impl Iterator<Item = &'a [u8]>,
-    expected: Expected,
-    max: u64,
+    log_max: Option<u64>,
+    memo: Option<&mut Memo>,
 ) -> Result<WindowLimit, RequestError<'a>> {
-    let given = required(args)?;
-    let limit = match digits(given) {
-        Some(limit) if limit <= max => limit,
-        _ => return Err(wrong("limit", given, expected).into()),
+    let (limit, window) = (required(args)?, required(args)?);
+    let log_limit = |given: &'a [u8], parsed: WindowLimit| match log_max {
+        Some(max) if parsed.limit() > max => Err(wrong("limit", given, Expected::LogLimit(max)).into()),
+        _ => Ok(parsed),
     };
-    let window = interval("window", required(args)?)?;
-    match WindowLimit::new(limit, window) {
-        Some(limit) => Ok(limit),
-        None => Err(wrong("limit", given, expected).into()),
+    if let Some(memo) = memo
+        && let Some(given) = Given::new(limit, window, 2)
+    {
+        if let Parsed::Window(parsed) = memo.recall(&given) {
+            return log_limit(limit, parsed);
+        }
+        let parsed = read_window(limit, window, log_max)?;
+        memo.learn(given, Parsed::Window(parsed));
+        return Ok(parsed);
     }
+    Ok(read_window(limit, window, log_max)?)
+}
+
+fn read_window<'a>(limit: &'a [u8], window: &'a [u8], log_max: Option<u64>) -> Result<WindowLimit, ArgumentError<'a>> {
+    let max = log_max.unwrap_or(CAPACITY.max);
+    let parsed = digits(limit).filter(|&number| number <= max);
+    let wrong_limit = || wrong("limit", limit, log_max.map_or(Expected::Integer(CAPACITY), Expected::LogLimit));
+    let number = parsed.ok_or_else(wrong_limit)?;
+    WindowLimit::new(number, interval("window", window)?).ok_or_else(wrong_limit)
 }
 
 #[inline(always)]
-fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Call, RequestError<'a>> {
-    let limit = window(args, Expected::Integer(CAPACITY), CAPACITY.max)?;
+fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>, memo: Option<&mut Memo>) -> Result<Call, RequestError<'a>> {
+    let limit = window(args, None, memo)?;
     let mut next = args.next();
     let mut cost = 1;
     if let Some(given) = next.filter(|given| !is_aligned(given)) {

@@ -3,6 +3,7 @@
 mod arguments;
 mod clock;
 mod expiry;
+mod memo;
 mod records;
 mod throughput;
 mod verdicts;
