@@ -67,7 +67,11 @@ bench-instructions: setup-bench ## Instructions per call, counted by valgrind
 
 .PHONY: bench-check
 bench-check: setup-bench ## Fail if the instructions per call have grown: of the core, and next to a no-op command
-	cargo run --release --locked -p bench -- check $(ARGS)
+	cargo run --locked -p bench -- check $(ARGS)
+
+.PHONY: bench-growth
+bench-growth: setup-bench ## Cost by keys, connections and events, and latency while a million keys expire
+	cargo run --release --locked -p bench -- growth $(ARGS)
 
 .PHONY: ci
 ci: ## What continuous integration runs
