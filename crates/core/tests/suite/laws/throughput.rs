@@ -123,6 +123,7 @@ fn saturated(algorithm: Algorithm, numbers: &Numbers, every_us: usize, seconds: 
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of calls take an interpreter too long")]
 fn under_saturation_nothing_drifts() {
     // 115 a second, asked every millisecond for a minute; windows start full and so do buckets.
     let limit = numbers(115, 115, 1_000);
@@ -134,6 +135,7 @@ fn under_saturation_nothing_drifts() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of calls take an interpreter too long")]
 fn a_log_stays_as_small_as_its_limit_under_saturation() {
     let limit = numbers(100, 1, 1_000);
     let mut key = Key::new(Algorithm::SlidingLog);
@@ -146,6 +148,7 @@ fn a_log_stays_as_small_as_its_limit_under_saturation() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tens of thousands of calls take an interpreter too long")]
 fn two_callers_with_different_limits_do_not_rewrite_a_log_at_every_call() {
     let (short, long) = (numbers(100_000, 1, 1_000), numbers(100_000, 1, 60_000));
     let mut key = Key::new(Algorithm::SlidingLog);
