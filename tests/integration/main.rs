@@ -21,6 +21,7 @@ mod copies;
 mod diskless_load;
 mod documents;
 mod failover;
+mod fuzz;
 #[allow(dead_code, reason = "an interface for every suite, whichever of them are there")]
 mod harness;
 mod harness_works;

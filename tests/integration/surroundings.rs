@@ -183,7 +183,7 @@ fn a_client_that_caches_what_it_saw_is_told_of_admitted_calls() {
             tracker.connection().set_push_sender(sender);
             tracker.run(&format!("CLIENT TRACKING ON {mode} {}", if noloop { "NOLOOP" } else { "" }));
             tracker.run("RL.PEEK k");
-            let mut told = |what: &str, expected: usize, tracker: &mut Client| {
+            let told = |what: &str, expected: usize, tracker: &mut Client| {
                 tracker.run("PING");
                 let count = pushes.try_iter().filter(|push| push.kind == redis::PushKind::Invalidate).count();
                 assert_eq!(count, expected, "{mode} {noloop}: {what}");

@@ -93,8 +93,18 @@ impl Client {
         for command in commands {
             bytes.extend(packed(&words(command.as_ref())).get_packed_command());
         }
-        self.connection.send_packed_command(&bytes).unwrap();
-        commands.iter().map(|_| result(self.connection.recv_response())).collect()
+        self.write(&bytes);
+        commands.iter().map(|_| self.receive()).collect()
+    }
+
+    /// Sends bytes as they are; [`Client::receive`] reads one reply.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.connection.send_packed_command(bytes).unwrap();
+    }
+
+    /// Reads the next reply.
+    pub fn receive(&mut self) -> Result<Value, String> {
+        result(self.connection.recv_response())
     }
 }
 
