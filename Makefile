@@ -57,6 +57,10 @@ servers: setup-matrix ## Make the servers of the matrix, without running anythin
 fuzz-smoke: ## Every fuzz target for FUZZ_SECONDS=30 from its kept corpus (needs a nightly toolchain)
 	@scripts/fuzz-smoke
 
+.PHONY: miri
+miri: ## The core's tests in an interpreter that sees undefined behaviour, else under valgrind (CASES=3)
+	@scripts/miri $(ARGS)
+
 .PHONY: bench
 bench: setup-bench ## Measure against INCR, GET and Lua scripts; writes bench/results (ARGS= for options)
 	cargo run --release --locked -p bench -- $(ARGS)
