@@ -94,7 +94,7 @@ impl Counter {
     fn batch(&mut self, subject: &Subject, keys: u64, next: &mut u64) -> Result<()> {
         let mut requests = Vec::new();
         for _ in 0..PIPELINE {
-            client::encode(&Subject::with_key(&subject.words, &subject::key(*next % keys)), &mut requests);
+            client::encode(&subject::call(&subject.words, *next % keys), &mut requests);
             *next += 1;
         }
         self.client.pipeline(&requests, PIPELINE as usize, |reply| {

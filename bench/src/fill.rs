@@ -16,7 +16,7 @@ pub fn fill(client: &mut Client, subject: &Subject, keys: Range<u64>) -> Result<
         return fill_by_calls(client, subject, keys);
     }
     let first = subject::key(keys.start);
-    let words = Subject::with_key(&subject.fill, &first);
+    let words = subject::call(&subject.fill, keys.start);
     client.send_all((0..subject.fills).map(|_| words.clone()))?;
     client.send_all(
         keys.skip(1)
@@ -27,10 +27,7 @@ pub fn fill(client: &mut Client, subject: &Subject, keys: Range<u64>) -> Result<
 /// The same by calls alone: state that has grown as it does in the field, with the allocator's slack.
 pub fn fill_by_calls(client: &mut Client, subject: &Subject, keys: Range<u64>) -> Result<()> {
     for _ in 0..subject.fills {
-        client.send_all(keys.clone().map(|index| {
-            let key = subject::key(index);
-            Subject::with_key(&subject.fill, &key).into_iter().map(str::to_owned).collect()
-        }))?;
+        client.send_all(keys.clone().map(|index| subject::call(&subject.fill, index)))?;
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Stands for the key among a subject's words.
 pub const KEY: &str = "{key}";
+/// Stands for a limit that differs from key to key.
+const LIMIT: &str = "{limit}";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -175,6 +177,16 @@ impl Subject {
     }
 }
 
+/// The words of a call on key `index`.
+pub fn call(words: &[String], index: u64) -> Vec<String> {
+    let place = |word: &String| match word.as_str() {
+        KEY => key(index),
+        LIMIT => (100 + index % 900).to_string(),
+        word => word.to_owned(),
+    };
+    words.iter().map(place).collect()
+}
+
 /// The name of key `index`: 20 bytes, as redis-benchmark writes it.
 pub fn key(index: u64) -> String {
     format!("{KEY_PREFIX}{index:012}")
@@ -250,6 +262,15 @@ pub fn log_of(scripts: Option<&Scripts>, outcome: Outcome, events: u64) -> Subje
     let limits = if outcome == Outcome::Refused { full } else { Limits { limit: LOG_LIMIT, ..full } };
     let script = scripts.map(|scripts| scripts.of(SlidingLog));
     Subject { fills: events, ..Subject::limiter(script, SlidingLog, outcome, limits) }
+}
+
+/// The subject with limits that differ from key to key.
+pub fn varied(subject: Subject) -> Subject {
+    let limit = subject.words[2].clone();
+    let vary = |words: &[String]| {
+        words.iter().map(|word| if *word == limit { LIMIT.to_owned() } else { word.clone() }).collect()
+    };
+    Subject { words: vary(&subject.words), fill: vary(&subject.fill), ..subject }
 }
 
 /// A bucket that refills faster than it is called: its state is idle each time.
