@@ -90,11 +90,11 @@ clean: ## Remove what was built (the servers of the matrix stay in their cache)
 setup-build:
 	@scripts/setup build
 setup-test:
-	@scripts/setup build server clients
+	@scripts/setup build server tests
 setup-lint:
 	@scripts/setup build lint
 setup-matrix:
-	@scripts/setup build server clients matrix
+	@scripts/setup build server tests matrix
 setup-bench:
 	@scripts/setup build server bench
 
