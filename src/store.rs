@@ -10,7 +10,7 @@ use limiter_core::sliding_log::{Event, HEADER_LEN, Rewrite};
 use limiter_core::time::Timestamp;
 
 use crate::error::Error;
-use crate::ffi::{Command, Context, Field, KeyName, SharedString, Value, WriteKey};
+use crate::ffi::{Command, Context, Field, Growth, KeyName, SharedString, Value, WriteKey};
 
 /// The native commands that carry our effects to replicas, to the append-only file and to migrating slots. The module
 /// does not load where one is renamed or disabled.
@@ -64,7 +64,10 @@ pub fn update(
     match change {
         Change::None => return Ok(decision),
         Change::Replace { record, expiry } => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
-        Change::Append { event, header, expiry_ms } => append(ctx, &mut key, name, &event, header.as_ref(), expiry_ms)?,
+        Change::Append { event, header, expiry_ms, filling } => {
+            let growth = if filling { Growth::Tight } else { Growth::Doubled };
+            append(ctx, &mut key, name, &event, header.as_ref(), expiry_ms, growth)?;
+        }
         Change::Rewrite { rewrite, expiry } => {
             let mut small = [0; ON_STACK];
             let mut large = Vec::new();
@@ -108,6 +111,7 @@ fn append(
     event: &Event,
     header: Option<&[u8; HEADER_LEN]>,
     expiry_ms: Option<u64>,
+    growth: Growth,
 ) -> Result<(), Error<'static>> {
     let mut sent = ctx.replicate(APPEND, [Field::Key(name), Field::Bytes(event.as_bytes())]);
     if let Some(header) = header {
@@ -118,7 +122,7 @@ fn append(
         sent = sent && ctx.replicate(PEXPIREAT, [Field::Key(name), Field::Bytes(ms.as_bytes())]);
     }
     sent.then_some(()).ok_or(Error::NotPropagated)?;
-    key.append(event.as_bytes(), header.map_or(&[], <[u8; _]>::as_slice));
+    key.append(event.as_bytes(), header.map_or(&[], <[u8; _]>::as_slice), growth);
     if let Some(at_ms) = expiry_ms {
         key.expire_at(at_ms);
     }

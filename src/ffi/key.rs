@@ -146,10 +146,10 @@ impl<'a> WriteKey<'a> {
 
     /// Adds `event` at the end, and puts `header`, which may be empty, over the first bytes.
     #[inline]
-    pub fn append(&mut self, event: &[u8], header: &[u8]) {
+    pub fn append(&mut self, event: &[u8], header: &[u8], growth: Growth) {
         let before = self.len;
         let after = before.saturating_add(event.len());
-        if DOUBLED.contains(&after) && room(before) < after {
+        if matches!(growth, Growth::Tight) && DOUBLED.contains(&after) && room(before) < after {
             self.reserve(room(after));
         }
         self.resize(after);
@@ -201,6 +201,15 @@ impl<'a> WriteKey<'a> {
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(at), bytes.len()) };
         }
     }
+}
+
+/// How a string that is lengthened gets its room.
+#[derive(Clone, Copy)]
+pub enum Growth {
+    /// The server doubles it: for a log that will drop as much as it adds, so that all the room is used.
+    Doubled,
+    /// To the end of a size class: for a log that is filling, and may stop at any length.
+    Tight,
 }
 
 /// The lengths at which the server, when it lengthens a string, doubles it: a log would hold as much slack as events.

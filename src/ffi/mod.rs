@@ -17,7 +17,7 @@ mod strings;
 pub mod unload;
 
 pub use context::{Arguments, Command, Context, Field, Handler, InfoSection, cached_microseconds, system_microseconds};
-pub use key::{KeyType, ReadKey, Value, WriteKey};
+pub use key::{Growth, KeyType, ReadKey, Value, WriteKey};
 pub use main_thread::MainThread;
 pub use register::{Access, Argument, ArgumentKind, CommandSpec, register};
 pub use strings::{KeyName, SharedString};

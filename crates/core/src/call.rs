@@ -61,6 +61,8 @@ pub enum Change<'a> {
         header: Option<[u8; HEADER_LEN]>,
         /// The key's new expiry in milliseconds since the epoch, if it moved.
         expiry_ms: Option<u64>,
+        /// Whether every event in the record counts: the log is filling, and has not yet anything to drop.
+        filling: bool,
     },
     /// A log is written anew.
     Rewrite {

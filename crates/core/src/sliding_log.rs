@@ -363,7 +363,8 @@ fn admit<'a>(
         let event = Event::new(settled, events.weighted.then_some(weight_through));
         let unchanged = !expiry.moved && stored.is_some_and(|log| log.limit == *limit);
         let header = (!unchanged).then(|| head(limit, first, expiry.at_ms, events.weighted));
-        return Change::Append { event, header, expiry_ms: expiry.moved.then_some(expiry.at_ms) };
+        let expiry_ms = expiry.moved.then_some(expiry.at_ms);
+        return Change::Append { event, header, expiry_ms, filling: first == 0 };
     }
     // The dead are as many as the living, or the first weight other than 1 has come.
     let all_ones = cost == 1 && events.weight_from(first) == widen(living);

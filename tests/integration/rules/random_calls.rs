@@ -29,7 +29,7 @@ impl Expected {
                 record = small.as_bytes().to_vec();
                 expiry.moved.then_some(expiry.at_ms)
             }
-            Change::Append { event, header, expiry_ms } => {
+            Change::Append { event, header, expiry_ms, .. } => {
                 record.extend(event.as_bytes());
                 if let Some(header) = header {
                     record[..header.len()].copy_from_slice(&header);

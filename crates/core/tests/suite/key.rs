@@ -48,7 +48,7 @@ impl Key {
                 self.record = Some(record.as_bytes().to_vec());
                 self.expire(expiry.at_ms, expiry.moved);
             }
-            Change::Append { event, header, expiry_ms } => {
+            Change::Append { event, header, expiry_ms, .. } => {
                 let bytes = self.record.as_mut().expect("only a log that is there is appended to");
                 if let Some(header) = header {
                     bytes[..HEADER_LEN].copy_from_slice(&header);
