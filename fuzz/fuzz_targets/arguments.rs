@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use limiter_core::limit::LOG_LIMIT_DEFAULT;
+use limiter_core::limit::{LOG_LIMIT, LOG_LIMIT_DEFAULT};
 use limiter_core::record::Algorithm;
 
 #[path = "../../crates/core/tests/suite/grammar.rs"]
@@ -23,6 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         let named = |algorithm: &Algorithm| name.eq_ignore_ascii_case(algorithm.name().as_bytes());
         if let Some(algorithm) = Algorithm::ALL.into_iter().find(named) {
             grammar::check_call(algorithm, args, LOG_LIMIT_DEFAULT).unwrap();
+            grammar::check_remembered(args, [LOG_LIMIT_DEFAULT, LOG_LIMIT.min]).unwrap();
         }
     }
 });

@@ -3,6 +3,7 @@
 use limiter_core::call::Limit;
 use limiter_core::fixed_window::Opening;
 use limiter_core::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
+use limiter_core::memo::Memo;
 use limiter_core::record::Algorithm;
 use limiter_core::request::{self, ArgumentError, Call, Peek, RequestError};
 use limiter_core::time::{Interval, Span};
@@ -134,6 +135,19 @@ pub fn check_call(algorithm: Algorithm, args: &[&[u8]], log_limit_max: u64) -> S
             check_error(&error)
         }
     }
+}
+
+/// Reads the same arguments for every algorithm, each time with the memory of the times before.
+pub fn check_remembered(args: &[&[u8]], log_limits: [u64; 2]) -> Said {
+    let mut memo = Memo::new();
+    for log_limit_max in log_limits {
+        for algorithm in Algorithm::ALL {
+            let alone = request::call(algorithm, &mut args.iter().copied(), log_limit_max);
+            let again = request::call_again(algorithm, &mut args.iter().copied(), log_limit_max, &mut memo);
+            same(&again, &alone, || format!("{algorithm:?} {} again", shown(args)))?;
+        }
+    }
+    Ok(())
 }
 
 /// The same for what `RL.PEEK` is asked.

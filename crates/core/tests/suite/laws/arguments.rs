@@ -108,6 +108,7 @@ proptest! {
     ) {
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
         grammar::check_call(algorithm, &args, log_limit_max).map_err(TestCaseError::fail)?;
+        grammar::check_remembered(&args, [log_limit_max, LOG_LIMIT_DEFAULT]).map_err(TestCaseError::fail)?;
     }
 
     #[test]

@@ -31,11 +31,10 @@ proptest! {
         log_limits in select(vec![[LOG_LIMIT_DEFAULT, LOG_LIMIT_DEFAULT], [LOG_LIMIT.max, 5], [5, LOG_LIMIT.max]]),
     ) {
         let mut memo = Memo::new();
-        for round in 0..2 {
+        for log_limit_max in log_limits {
             for (algorithm, (first, second), cost) in &calls {
                 let mut args = vec![first.as_bytes(), second.as_bytes()];
                 args.extend((!cost.is_empty()).then_some(cost.as_bytes()));
-                let log_limit_max = log_limits[round];
                 let alone = call(*algorithm, &mut args.iter().copied(), log_limit_max);
                 let again = call_again(*algorithm, &mut args.iter().copied(), log_limit_max, &mut memo);
                 prop_assert_eq!(again, alone);
