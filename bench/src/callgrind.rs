@@ -19,7 +19,7 @@ pub const PIPELINE: u64 = 32;
 const BATCHES: u64 = 64;
 const SEGMENTS: usize = 9;
 /// The server's housekeeping runs by the clock, which knows nothing of callgrind's slowness: it is not counted.
-const TIMER: &str = "serverCron";
+const TIMERS: [&str; 2] = ["serverCron", "clientsTimeProc"];
 
 /// Instructions per request over all segments, and the segments that differ most.
 #[derive(Clone, Copy)]
@@ -45,10 +45,9 @@ pub struct Counter {
 impl Counter {
     pub fn start(binary: &Path, modules: &[PathBuf], profiles: Option<&Path>) -> Result<Self> {
         ensure!(installed(), "valgrind is not installed");
-        let quiet = ["--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no"].map(str::to_owned);
         let wrapper = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=cg.out"];
         let server =
-            Server::start(binary, &Options { modules, arguments: &quiet, wrapper: &wrapper.map(str::to_owned) })?;
+            Server::start(binary, &Options { modules, wrapper: &wrapper.map(str::to_owned), ..Options::default() })?;
         if let Some(folder) = profiles {
             fs::create_dir_all(folder)?;
         }
@@ -122,7 +121,7 @@ impl Counter {
                 continue;
             }
             let text = fs::read_to_string(&path)?;
-            let total = total(&text)? - inclusive(&text, TIMER);
+            let total = total(&text)? - TIMERS.map(|timer| inclusive(&text, timer)).iter().sum::<f64>();
             if let Some(profiles) = &self.profiles {
                 let file = id.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
                 fs::copy(&path, profiles.join(format!("callgrind.{file}")))?;

@@ -1,7 +1,9 @@
 //! `bench growth`: what happens to the cost as keys, connections and logs grow, and while a million keys expire.
 
 use crate::{
-    Common, artifacts, expiry,
+    Common, artifacts,
+    callgrind::{self, Counter},
+    expiry,
     load::{Keys, Load},
     markdown::Table,
     progress::Progress,
@@ -30,6 +32,8 @@ struct Plan {
     keys: &'static [u64],
     connections: &'static [u64],
     events: &'static [u64],
+    /// Numbers of keys under callgrind, where a million takes its time to make.
+    counted: &'static [u64],
     expiring: u64,
 }
 
@@ -38,6 +42,7 @@ const FULL: Plan = Plan {
     keys: &[1_000, 100_000, 1_000_000, 5_000_000],
     connections: &[1, 10, 100, 1_000, 5_000],
     events: &[100, 1_000, 10_000, 100_000, 1_000_000],
+    counted: &[1_000, 100_000, 1_000_000],
     expiring: 1_000_000,
 };
 
@@ -46,6 +51,7 @@ const QUICK: Plan = Plan {
     keys: &[1_000, 100_000],
     connections: &[1, 100],
     events: &[100, 100_000],
+    counted: &[1_000, 100_000],
     expiring: 100_000,
 };
 
@@ -60,8 +66,18 @@ pub struct Report {
     pub keys: Vec<Cell>,
     pub connections: Vec<Cell>,
     pub logs: Vec<Cell>,
+    /// Instructions per request by number of keys; empty without valgrind.
+    pub counted: Vec<Counted>,
     pub expiring: u64,
     pub expiry: Vec<expiry::Latencies>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Counted {
+    pub keys: u64,
+    pub get: f64,
+    /// RL.FIXED: its expiry stays while a window is open, so calls cost the same whether they are a key's second or tenth.
+    pub fixed: f64,
 }
 
 pub fn run(options: &Options) -> Result<()> {
@@ -113,6 +129,14 @@ fn measure(binary: &Path, modules: &[PathBuf], plan: &Plan) -> Result<Report> {
     }
     progress.cell(&format!("{} keys expire", plan.expiring));
     let expiry = expiry::measure(binary, modules, &bucket, plan.expiring, &mut progress)?;
+    let fixed = subject::limiter(None, Algorithm::Fixed, Outcome::Admitted, Room::Ordinary);
+    let mut counted = Vec::new();
+    for &keys in plan.counted.iter().filter(|_| callgrind::installed()) {
+        progress.say(&format!("counting instructions over {keys} keys"));
+        let mut counter = Counter::start(binary, modules, None)?;
+        let [get, fixed] = [counter.count(&subjects[0], keys)?.mean, counter.count(&fixed, keys)?.mean];
+        counted.push(Counted { keys, get, fixed });
+    }
     drop(progress);
     Ok(Report {
         date: results::date(),
@@ -124,6 +148,7 @@ fn measure(binary: &Path, modules: &[PathBuf], plan: &Plan) -> Result<Report> {
         keys,
         connections,
         logs,
+        counted,
         expiring: plan.expiring,
         expiry,
     })
@@ -134,7 +159,7 @@ impl Report {
         let provenance = results::provenance(&self.date, &self.command, &self.commit, &self.machine, &self.server);
         format!(
             "# Growth, {}\n\n{provenance}\n- load by {}\n\n## Keys\n\nPipeline {HEADLINE_PIPELINE}, \
-             {HEADLINE_CONNECTIONS} connections. GET shows what the machine's caches have to do with it.\n\n{}\n\
+             {HEADLINE_CONNECTIONS} connections. GET shows what the machine's caches have to do with it.\n\n{}\n{}\n\
              ## Connections\n\nPipeline 1, 100000 keys.\n\n{}\n## Refused on a full sliding log\n\nOne key, pipeline \
              {HEADLINE_PIPELINE}.\n\n{}\n## While {} keys expire\n\nLatency of one client that sends GET and \
              RL.TOKENBUCKET in turn, in ms, while all keys expire in the same millisecond; next to it the same with \
@@ -142,11 +167,21 @@ impl Report {
             self.server.title(),
             self.load,
             against_get(&self.keys, "keys", |cell| cell.keys),
+            self.counted(),
             against_get(&self.connections, "connections", |cell| cell.connections),
             self.logs(),
             self.expiring,
             self.expiry(),
         )
+    }
+
+    fn counted(&self) -> String {
+        let mut table = Table::new(&["keys", "RL.FIXED, instructions", "GET, instructions"]);
+        for counted in &self.counted {
+            let values = [counted.fixed, counted.get].map(|value| format!("{value:.0}")).to_vec();
+            table.row([vec![counted.keys.to_string()], values].concat());
+        }
+        table.text()
     }
 
     fn logs(&self) -> String {

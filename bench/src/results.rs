@@ -46,8 +46,9 @@ pub fn date() -> String {
 
 /// How this run was asked for.
 pub fn command_line() -> String {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    format!("cargo run -p bench -- {}", arguments.join(" "))
+    let quote = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
+    let arguments: Vec<String> = env::args().skip(1).map(quote).collect();
+    format!("cargo run --release -p bench -- {}", arguments.join(" ")).trim_end_matches([' ', '-']).to_owned()
 }
 
 pub fn provenance(date: &str, command: &str, commit: &str, machine: &Machine, server: &Identity) -> String {
