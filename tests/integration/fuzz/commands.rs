@@ -185,7 +185,7 @@ impl Commands {
                 words.extend(limits);
             }
             "PEEK" => words.extend((0..self.random.below(2)).map(|_| b"1".to_vec())),
-            name => words.extend(self.limits_of(&name.to_owned())),
+            name => words.extend(self.limits_of(name)),
         }
         // Nearly right: one word is another.
         if self.one_in(4) {

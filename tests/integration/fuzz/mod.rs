@@ -146,7 +146,7 @@ fn whatever_it_is_sent_the_server_lives_answers_in_order_and_keeps_its_replica_i
     let stop = AtomicBool::new(false);
     let sent = AtomicU64::new(0);
     let connection = |index: u64| {
-        let mut client = if index % 2 == 0 { server.client() } else { server.client_resp3() };
+        let mut client = if index.is_multiple_of(2) { server.client() } else { server.client_resp3() };
         let mut commands = Commands::new(seed + index, &mut client);
         while Instant::now() < deadline && !stop.load(Ordering::Relaxed) {
             let mut batch = Vec::new();
