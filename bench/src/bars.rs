@@ -29,6 +29,9 @@ pub fn instructions(algorithm: Algorithm, outcome: Outcome) -> Option<f64> {
     }
 }
 
+/// The most that sliding logs of different sizes may differ in instructions.
+const LOG_FLATNESS: f64 = 1.1;
+
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
@@ -83,6 +86,15 @@ pub fn missed(report: &Report, counted: Option<&instructions::Report>) -> Vec<St
     {
         let bar = row.bar.unwrap_or_default();
         missed.push(format!("instructions of {}: {:.2} times the floor, the bar is {bar}", row.name, row.ratio));
+    }
+    for outcome in [Outcome::Admitted, Outcome::Refused] {
+        let of_all = counted.iter().flat_map(|counted| &counted.rows);
+        let logs = of_all.filter(|row| row.events.is_some() && row.outcome == outcome).map(|row| row.instructions);
+        let (low, high) = logs.fold((f64::MAX, 0.0_f64), |(low, high), count| (low.min(count), high.max(count)));
+        if high > low * LOG_FLATNESS {
+            let by = high / low;
+            missed.push(format!("instructions of sliding logs, {outcome:?}, differ by a factor of {by:.2} with size"));
+        }
     }
     missed
 }

@@ -48,6 +48,8 @@ pub struct Row {
     pub family: Family,
     pub algorithm: Option<Algorithm>,
     pub outcome: Outcome,
+    /// What tells it from the plain call, if anything does.
+    pub note: String,
     /// Events in each log when counting starts.
     pub events: Option<u64>,
     pub instructions: f64,
@@ -95,7 +97,8 @@ fn measure(counter: &mut Counter, options: &Options) -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     // One row a number of arguments; the ratio of each other row is to the floor with as many.
     let mut floors: Vec<(usize, f64)> = Vec::new();
-    for (subject, name, events, keys) in plan(&Scripts::load(counter.client())?, options) {
+    for (subject, note, events, keys) in plan(&Scripts::load(counter.client())?, options) {
+        let name = if note.is_empty() { subject.id() } else { format!("{}, {note}", subject.id()) };
         let wanted = options.only.as_ref().is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()));
         if !wanted && subject.family != Family::Floor {
             continue;
@@ -113,6 +116,7 @@ fn measure(counter: &mut Counter, options: &Options) -> Result<Vec<Row>> {
             family: subject.family,
             algorithm: subject.algorithm,
             outcome: subject.outcome,
+            note,
             events,
             instructions: count.mean,
             low: count.low,
@@ -129,13 +133,13 @@ fn row_bar(subject: &Subject) -> Option<f64> {
     bars::instructions(algorithm, subject.outcome)
 }
 
+/// A subject, its note, events in each log, and the number of keys.
 type Planned = (Subject, String, Option<u64>, u64);
 
 fn plan(scripts: &Scripts, options: &Options) -> Vec<Planned> {
     let mut plan: Vec<Planned> = Vec::new();
     let mut add = |subject: Subject, note: &str, events, keys| {
-        let name = if note.is_empty() { subject.id() } else { format!("{}, {note}", subject.id()) };
-        plan.push((subject, name, events, keys));
+        plan.push((subject, note.to_owned(), events, keys));
     };
     let cost_left_out =
         |subject: Subject| Subject { words: subject.words[..subject.words.len() - 1].to_vec(), ..subject };

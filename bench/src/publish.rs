@@ -85,7 +85,8 @@ fn readme(servers: &[Measured]) -> String {
         machine(&first.benchmark.machine),
         throughput(servers),
         first.folder,
-        instruction_ratios(servers),
+        // Calls in their plain form, and the largest logs.
+        instruction_ratios(servers, |row| row.note.is_empty() || row.events == Some(100_000)),
     )
 }
 
@@ -118,13 +119,13 @@ fn columns(titles: &[String]) -> Vec<&str> {
     [""].into_iter().chain(titles).collect()
 }
 
-fn instruction_ratios(servers: &[Measured]) -> String {
+fn instruction_ratios(servers: &[Measured], wanted: impl Fn(&instructions::Row) -> bool) -> String {
     let reports: Vec<&instructions::Report> =
         servers.iter().filter_map(|server| server.instructions.as_ref()).collect();
     let Some(first) = reports.first() else { return String::new() };
     let titles: Vec<String> = reports.iter().map(|report| report.server.title()).collect();
     let mut table = Table::new(&columns(&titles));
-    for row in &first.rows {
+    for row in first.rows.iter().filter(|row| wanted(row)) {
         let cells = reports.iter().map(|report| {
             let same = report.rows.iter().find(|other| other.name == row.name);
             same.map_or_else(|| "-".to_owned(), |row| format!("{:.2}", row.ratio))
@@ -143,7 +144,7 @@ fn document(servers: &[Measured]) -> String {
         "### Throughput, as a multiple of the Lua script's\n\nPipeline {HEADLINE_PIPELINE}, {HEADLINE_CONNECTIONS} \
          connections, many keys.\n\n{}\n### Instructions\n\n{}",
         throughput(servers),
-        instruction_ratios(servers)
+        instruction_ratios(servers, |_| true)
     );
     for server in servers {
         let report = &server.benchmark;
