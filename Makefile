@@ -61,6 +61,10 @@ fuzz-smoke: ## Every fuzz target for FUZZ_SECONDS=30 from its kept corpus (needs
 miri: ## The core's tests in an interpreter that sees undefined behaviour, else under valgrind (CASES=3)
 	@scripts/miri $(ARGS)
 
+.PHONY: memcheck
+memcheck: setup-bench build ## The module on a real server under valgrind memcheck, next to the server alone
+	@scripts/memcheck "$(MODULE)"
+
 .PHONY: bench
 bench: setup-bench ## Measure against INCR, GET and Lua scripts; writes bench/results (ARGS= for options)
 	cargo run --release --locked -p bench -- $(ARGS)
