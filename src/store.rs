@@ -41,7 +41,7 @@ pub fn release() {
 
 /// Takes one decision on a key: reads its state, replicates the effect, and only if that was accepted writes it.
 ///
-/// `event` is announced to those who listen to the event class `module`.
+/// An admitted call announces `event` to those who listen to the event class `module`.
 #[inline(always)]
 pub fn update(
     ctx: Context,
@@ -75,7 +75,11 @@ pub fn update(
             replace(ctx, &mut key, name, record, expiry)?;
         }
     }
-    ctx.changed(name, event);
+    ctx.changed(name);
+    // The clock rule also stores for calls that take nothing: those are a change, but no event.
+    if decision.allowed() && call.cost != 0 {
+        ctx.announce(name, event);
+    }
     Ok(decision)
 }
 

@@ -141,15 +141,19 @@ impl Context {
         replicate(self.ctx, command, &fields)
     }
 
-    /// Tells WATCH and client-side caches that the key changed, and those who listen to the event class `module`.
+    /// Tells WATCH and client-side caches that the key changed.
     #[inline]
-    pub fn changed(self, name: KeyName<'_>, event: &'static CStr) {
+    pub fn changed(self, name: KeyName<'_>) {
+        // SAFETY: (api), (alive).
+        unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, name.string) };
+    }
+
+    /// Announces `event` to those who listen to the event class `module`.
+    #[inline]
+    pub fn announce(self, name: KeyName<'_>, event: &'static CStr) {
         const CLASS: c_int = raw::REDISMODULE_NOTIFY_MODULE;
         // SAFETY: (api), (alive).
-        unsafe {
-            api!(RedisModule_SignalModifiedKey)(self.ctx, name.string);
-            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, CLASS, event.as_ptr(), name.string);
-        }
+        unsafe { api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, CLASS, event.as_ptr(), name.string) };
     }
 
     /// Writes a warning to the server's log.

@@ -1,15 +1,26 @@
 //! Keyspace events.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
-use crate::harness::Server;
+use crate::harness::{H, Server};
 
 /// The events in `classes` that the commands cause, as `event key`.
 fn events(classes: &str, prepare: &[&str], commands: &[&str]) -> Vec<String> {
-    let server = Server::start();
+    events_on(&Server::start(), classes, prepare, commands, || ())
+}
+
+/// The same on a server that `meanwhile` can reach, after the preparation.
+fn events_on(
+    server: &Server,
+    classes: &str,
+    prepare: &[&str],
+    commands: &[&str],
+    meanwhile: impl FnOnce(),
+) -> Vec<String> {
     for command in prepare {
         server.run(command);
     }
+    meanwhile();
     server.run(&format!("CONFIG SET notify-keyspace-events {classes}"));
     let mut listener = server.client();
     let mut listener = listener.connection().as_pubsub();
@@ -71,6 +82,27 @@ fn what_changes_nothing_is_no_event() {
     ];
     let seen = events("EA", &["RL.FIXED f 1 60s", "RL.SLIDINGLOG l 1 60s", "RL.GCRA g 1 1/60s"], &quiet);
     assert_eq!(seen, [""; 0]);
+}
+
+#[test]
+fn state_brought_back_by_the_clock_rule_is_an_event_only_of_a_call_that_is_admitted() {
+    let calls = &CALLS[..5];
+    let back_an_hour = |limit: &str, cost: &str| {
+        let server = Server::start();
+        let commands: Vec<_> = calls.iter().map(|c| c.replacen(" 1 ", &format!(" {limit} "), 1) + cost).collect();
+        let commands: Vec<_> = commands.iter().map(String::as_str).collect();
+        let seen = events_on(&server, "EA", calls, &commands, || server.advance(-H));
+        // Each of them has stored the state anew: none is an hour ahead any more.
+        for key in ["t", "g", "f", "l", "c"] {
+            let info: HashMap<String, redis::Value> = server.get(&format!("RL.INFO {key}"));
+            assert_eq!(info["updated_us"], redis::Value::Int(server.clock().now()), "{key}");
+        }
+        seen
+    };
+    let admitted = ["rl.tokenbucket t", "rl.gcra g", "rl.fixed f", "rl.slidinglog l", "rl.slidingcounter c"];
+    assert_eq!(back_an_hour("2", ""), admitted);
+    assert_eq!(back_an_hour("1", ""), [""; 0], "refused");
+    assert_eq!(back_an_hour("1", " 0"), [""; 0], "of cost 0");
 }
 
 #[test]
