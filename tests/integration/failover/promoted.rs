@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use super::{CALLERS, difference, load, load_calls, pair};
-use crate::harness::{MS, S, Server, Traffic, limiters, module_path};
+use crate::harness::{MS, S, Server, Traffic, limiters, module_path, wait_until};
 
 #[test]
 fn it_refuses_what_the_old_primary_would_have_and_waits_no_longer() {
@@ -67,6 +67,8 @@ fn under_load_it_lacks_no_more_than_the_calls_that_were_under_way() {
     let before = load(primary.port(), &calls, || {
         thread::sleep(Duration::from_millis(200));
         primary.kill();
+        // Until it sees the end of the connection, it has not read all that had been sent to it.
+        wait_until("the replica misses its primary", || replica.info("master_link_status") == "down");
         replica.run("REPLICAOF NO ONE");
     });
     let (lost, unanswered) = difference(&before.admitted, &replica.used_by(&calls));

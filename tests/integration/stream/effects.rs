@@ -83,6 +83,19 @@ fn an_expired_key_is_first_deleted_by_the_server() {
 }
 
 #[test]
+fn a_call_costs_as_many_bytes_as_the_documentation_says() {
+    let watched = Watched::start();
+    for (call, bytes) in [("RL.GCRA bucket:0123456789abc 9 9/h", 96), ("RL.SLIDINGLOG log:0123456789abcdef 9 1h", 57)] {
+        let offset = || watched.server.info("master_repl_offset").parse::<u64>().unwrap();
+        watched.server.run(call);
+        watched.server.run(call);
+        let before = offset();
+        watched.server.run(call);
+        assert_eq!(offset() - before, bytes, "{call}");
+    }
+}
+
+#[test]
 fn a_key_is_sent_as_it_is() {
     let mut watched = Watched::start();
     let record = fixed(START, START, [1, 1, 1_000, 2_000]);
