@@ -125,7 +125,8 @@ unsafe fn string_of<'a>(reply: *mut RedisModuleCallReply) -> &'a [u8] {
 
 /// The rule, among those of one user, that allows or forbids a command whose name starts with `prefix`.
 fn names_command<'r>(rules: &'r [u8], prefix: &str) -> Option<&'r [u8]> {
-    let mut words = rules.split(|&byte| byte == b' ' || byte == b'(' || byte == b')');
+    // `user`, the user's name, and then the rules.
+    let mut words = rules.split(|&byte| byte == b' ' || byte == b'(' || byte == b')').skip(2);
     words.find(|word| match word {
         [b'+' | b'-', name @ ..] => {
             name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
@@ -155,6 +156,7 @@ mod tests {
             |rules: &str| names_command(rules.as_bytes(), "rl.").map(|rule| String::from_utf8_lossy(rule).into_owned());
         assert_eq!(named("user a on nopass ~* &* -@all +@ratelimit"), None);
         assert_eq!(named("user a on nopass ~rl.x &* +@all"), None);
+        assert_eq!(named("user -rl.fixed on ~* +get"), None);
         assert_eq!(named("user a on nopass ~* +rl.fixed").as_deref(), Some("+rl.fixed"));
         assert_eq!(named("user a on +@all -RL.PEEK").as_deref(), Some("-RL.PEEK"));
         assert_eq!(named("user a on -@all (~x +rl.gcra)").as_deref(), Some("+rl.gcra"));
