@@ -25,14 +25,15 @@ fn build() -> PathBuf {
     let scratch = scratch();
     let there = scratch.join("next-version");
     let name = "redis_limiter_next";
-    // One target folder for both, so that what they depend on is built once: only the names must differ.
+    // One target folder for both, so that what they depend on is built once. Cargo tells packages of the same relative
+    // path apart by their versions alone: each has to have another.
     let target = scratch.parent().unwrap();
     copy(&here.join("src"), &there.join("src"), &|path, text| match path.ends_with("error.rs") {
         true => replaced(&text, "that is not limiter state", &format!("that is not {NEXT_WORDS}")),
         false => text,
     });
     copy(&here.join("crates/core/src"), &there.join("crates/core/src"), &|_, text| text);
-    copy(&here.join("crates/core/Cargo.toml"), &there.join("crates/core/Cargo.toml"), &|_, text| text);
+    copy(&here.join("crates/core/Cargo.toml"), &there.join("crates/core/Cargo.toml"), &|_, text| next_release(&text));
     copy(&here.join("Cargo.lock"), &there.join("Cargo.lock"), &|_, text| text);
     copy(&here.join("Cargo.toml"), &there.join("Cargo.toml"), &|_, text| next_manifest(&text, name));
 
@@ -49,9 +50,7 @@ fn build() -> PathBuf {
 
 /// The manifest with another version and another name for the file, and without the tests and the workspace's tools.
 fn next_manifest(text: &str, name: &str) -> String {
-    let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
-    let text = replaced(text, version, "version = \"9.8.7\"");
-    let text = replaced(&text, "[lib]\n", &format!("[lib]\nname = \"{name}\"\n"));
+    let text = replaced(&next_release(text), "[lib]\n", &format!("[lib]\nname = \"{name}\"\n"));
     let mut manifest = String::new();
     let mut keep = true;
     for line in text.lines() {
@@ -66,6 +65,11 @@ fn next_manifest(text: &str, name: &str) -> String {
         }
     }
     manifest
+}
+
+/// A package of another version.
+fn next_release(manifest: &str) -> String {
+    replaced(manifest, concat!("version = \"", env!("CARGO_PKG_VERSION"), "\""), "version = \"9.8.7\"")
 }
 
 #[track_caller]
