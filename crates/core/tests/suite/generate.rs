@@ -142,6 +142,40 @@ pub fn scenario(length: usize) -> impl Strategy<Value = Scenario> {
     scenario_of(any_way().boxed(), length)
 }
 
+/// A key in steady use: some calls a window, now and then under another window or limit.
+pub fn busy_scenario(length: usize) -> impl Strategy<Value = Scenario> {
+    let first = (2..=40_u64, 1..=40_u64, interval_ms()).prop_map(|(amount, tokens, interval_ms)| Numbers {
+        amount,
+        tokens,
+        interval_ms,
+        alignment: None,
+    });
+    let times = || prop_oneof![Just((1, 1)), Just((2, 1)), Just((3, 2)), Just((1, 2)), Just((1, 8)), Just((8, 1))];
+    let palette = (first, times(), times()).prop_map(|(first, (more, less), (many, few))| {
+        let interval_ms = (first.interval_ms * more / less).clamp(INTERVAL_MS.min, INTERVAL_MS.max);
+        [first, Numbers { interval_ms, ..first }, Numbers { interval_ms, amount: first.amount * many / few, ..first }]
+    });
+    let pause = prop_oneof![
+        4 => Just(Pause::None),
+        12 => (0..=80_u8).prop_map(Pause::PartOfInterval),
+        2 => Just(Pause::Retry(0)),
+        1 => any::<u8>().prop_map(Pause::PartOfInterval),
+        1 => nudge().prop_map(|more| Pause::Interval(more.max(0))),
+        1 => any::<u8>().prop_map(Pause::PartOfSpanBack),
+        1 => nudge().prop_map(Pause::SpanBack),
+    ];
+    let cost = prop_oneof![20 => Just(Cost::Exactly(1)), 1 => (0..=3_u64).prop_map(Cost::Exactly)];
+    let (pause, cost) = (pause.boxed(), cost.boxed());
+    (palette, start())
+        .prop_flat_map(move |([first, second, third], start)| {
+            let choice = prop_oneof![12 => Just(first), 1 => Just(second), 1 => Just(third)];
+            let call =
+                (choice, cost.clone(), pause.clone()).prop_map(|(numbers, cost, pause)| Call { numbers, cost, pause });
+            prop::collection::vec(call.boxed(), 1..=length).prop_map(move |calls| Scenario { start, calls })
+        })
+        .boxed()
+}
+
 /// Calls under limits that change, on a clock that only goes forward.
 pub fn forward_scenario(length: usize) -> impl Strategy<Value = Scenario> {
     scenario_of(forward().boxed(), length)

@@ -2,9 +2,10 @@
 
 use limiter_core::record::Algorithm;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::agreement::agree;
-use crate::generate::scenario;
+use crate::generate::{busy_scenario, scenario};
 use crate::runs;
 
 proptest! {
@@ -33,5 +34,15 @@ proptest! {
     #[test]
     fn a_sliding_counter_agrees_with_the_model(scenario in scenario(40)) {
         agree(Algorithm::SlidingCounter, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_busy_sliding_log_agrees_with_the_model(scenario in busy_scenario(120)) {
+        agree(Algorithm::SlidingLog, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn any_busy_limiter_agrees_with_the_model(algorithm in select(Algorithm::ALL.to_vec()), scenario in busy_scenario(40)) {
+        agree(algorithm, &scenario).map_err(TestCaseError::fail)?;
     }
 }

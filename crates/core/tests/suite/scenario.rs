@@ -81,6 +81,8 @@ pub enum Pause {
     PartOfSpanBack(u8),
     /// Forward by the period or window, and this much more.
     Interval(i64),
+    /// Forward by a part of it, in 256ths.
+    PartOfInterval(u8),
     At(u64),
 }
 
@@ -140,6 +142,7 @@ impl Pause {
             Self::SpanBack(more) => now.saturating_sub(told.span_us).saturating_add_signed(-more),
             Self::PartOfSpanBack(of_256) => now.saturating_sub(part(told.span_us, of_256)),
             Self::Interval(more) => now.saturating_add(told.interval_us).saturating_add_signed(more),
+            Self::PartOfInterval(of_256) => now.saturating_add(part(told.interval_us, of_256)),
             Self::At(us) => us,
         };
         later.min(Timestamp::MAX.micros())
