@@ -301,3 +301,44 @@ fn a_load_that_fails_is_an_error_and_nothing_more() {
     assert_eq!(server.get::<(String, i64)>("CONFIG GET rl.sliding-log-max-limit").1, 5);
     server.run("MODULE UNLOAD rl");
 }
+
+#[test]
+fn an_upgrade_with_a_wrong_setting_leaves_no_module_and_all_state_and_can_be_repaired() {
+    let (server, file) = server_with_module();
+    server.run("RL.FIXED k 5 1h");
+    let state = server.state("k");
+    let replies = upgrade(&mut server.client(), &file, "CONFIG rl.sliding-log-max-limit 0");
+    let Ok(Value::Array(steps)) = replies else { panic!("{replies:?}") };
+    assert!(matches!(&steps[..], [Value::Okay, Value::ServerError(_)]), "{steps:?}");
+    assert_eq!(version(&server), None);
+    assert!(server.error("RL.FIXED k 5 1h").starts_with("ERR unknown command"));
+    assert_eq!(server.state("k"), state);
+    server.run(&format!("MODULE LOADEX {} CONFIG rl.sliding-log-max-limit 9", file.display()));
+    assert_eq!(server.five("RL.FIXED k 5 1h")[..3], [1, 5, 3]);
+}
+
+#[test]
+fn a_module_that_is_removed_together_with_its_callers_leaves_nothing_for_the_server_to_stumble_over() {
+    let (server, _) = server_with_module();
+    let calls = every_algorithm("k", 1_000);
+    let callers: Vec<Client> = (0..20)
+        .map(|number| {
+            let mut caller = server.client();
+            caller.run(&calls[number % 5]);
+            caller
+        })
+        .collect();
+    let mut operator = server.client();
+    operator.run("MULTI");
+    operator.run("CLIENT KILL TYPE normal SKIPME yes");
+    operator.run("MODULE UNLOAD rl");
+    let replies = operator.run("EXEC");
+    let Value::Array(steps) = &replies else { panic!("{replies:?}") };
+    assert_eq!(steps[1], Value::Okay, "{replies:?}");
+    // Values of all sizes take the memory that was freed.
+    for size in 1..1_000 {
+        operator.run(&format!("SET value:{size} {}", "x".repeat(size)));
+    }
+    assert_eq!(operator.get::<String>("CLIENT LIST").lines().count(), 1);
+    drop(callers);
+}
