@@ -35,6 +35,10 @@ proptest! {
     fn a_sliding_counter_agrees_with_the_model(scenario in scenario(40)) {
         agree(Algorithm::SlidingCounter, &scenario).map_err(TestCaseError::fail)?;
     }
+}
+
+proptest! {
+    #![proptest_config(runs(3_000))]
 
     #[test]
     fn a_busy_sliding_log_agrees_with_the_model(scenario in busy_scenario(120)) {
