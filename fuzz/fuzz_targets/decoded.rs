@@ -38,7 +38,7 @@ fn call(bytes: &mut Unstructured<'_>, palette: &[Numbers; 3]) -> Call {
         11..=13 => Cost::Remaining(nudge(bytes)),
         _ => Cost::Limit(nudge(bytes)),
     };
-    let pause = match byte(bytes) % 16 {
+    let pause = match byte(bytes) % 20 {
         0..=3 => Pause::None,
         4 => Pause::Forward(byte(bytes).into()),
         5 => Pause::Forward(number(bytes)),
@@ -50,6 +50,7 @@ fn call(bytes: &mut Unstructured<'_>, palette: &[Numbers; 3]) -> Call {
         12 => Pause::SpanBack(nudge(bytes)),
         13 => Pause::PartOfSpanBack(byte(bytes)),
         14 => Pause::Interval(nudge(bytes)),
+        15..=18 => Pause::PartOfInterval(byte(bytes)),
         _ => Pause::At(number(bytes)),
     };
     Call { numbers, cost, pause }
