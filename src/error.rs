@@ -41,7 +41,8 @@ impl fmt::Display for Error<'_> {
             Self::Type(found, wanted) => {
                 write!(f, "WRONGTYPE key: got a {}, expected {}", found.name(), Wanted(*wanted))
             }
-            Self::Record(RecordError::Foreign, wanted) => {
+            // The general flow reads what is more than plain.
+            Self::Record(RecordError::Foreign | RecordError::Extended, wanted) => {
                 write!(f, "WRONGTYPE key: got a string that is not limiter state, expected {}", Wanted(*wanted))
             }
             Self::Record(RecordError::Other { found, wanted }, _) => {

@@ -2,11 +2,14 @@
 
 use std::ffi::CStr;
 
+use limiter_core::block::{BLOCK_LEN, Block};
 use limiter_core::call::{self, Change, Outcome};
 use limiter_core::decision::Decision;
 use limiter_core::expiry::Expiry;
+use limiter_core::general::{self, Extra};
+use limiter_core::record::RecordError;
 use limiter_core::request::Call;
-use limiter_core::sliding_log::{Event, HEADER_LEN, Rewrite};
+use limiter_core::sliding_log::{Event, Rewrite};
 use limiter_core::time::Timestamp;
 
 use crate::error::Error;
@@ -59,6 +62,9 @@ pub fn update(
     };
     let Outcome { decision, change } = match call::decide(record, &call.limit, now, call.cost) {
         Ok(outcome) => outcome,
+        Err(RecordError::Extended) => {
+            return decide_in_general(ctx, &mut key, name, call, now, event).map(|(decision, _)| decision);
+        }
         Err(error) => return Err(Error::Record(error, wanted)),
     };
     match change {
@@ -66,12 +72,13 @@ pub fn update(
         Change::Replace { record, expiry } => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
         Change::Append { event, header, expiry_ms, filling } => {
             let growth = if filling { Growth::Tight } else { Growth::Doubled };
-            append(ctx, &mut key, name, &event, header.as_ref(), expiry_ms, growth)?;
+            let header: &[u8] = header.as_ref().map_or(&[], <[u8; _]>::as_slice);
+            append(ctx, &mut key, name, &event, header, expiry_ms, growth)?;
         }
         Change::Rewrite { rewrite, expiry } => {
             let mut small = [0; ON_STACK];
             let mut large = Vec::new();
-            let record = render(&rewrite, &mut small, &mut large)?;
+            let record = render(&rewrite, None, &mut small, &mut large)?;
             replace(ctx, &mut key, name, record, expiry)?;
         }
     }
@@ -81,6 +88,68 @@ pub fn update(
         ctx.announce(name, event);
     }
     Ok(decision)
+}
+
+/// The same with options, or on a record that is more than a plain one; answers also the sixth element of the reply.
+#[cold]
+pub fn update_in_general(
+    ctx: Context,
+    name: KeyName<'_>,
+    call: &Call,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Result<(Decision, Option<Extra>), Error<'static>> {
+    let mut key = WriteKey::open(ctx, name);
+    decide_in_general(ctx, &mut key, name, call, now, event)
+}
+
+#[cold]
+fn decide_in_general(
+    ctx: Context,
+    key: &mut WriteKey<'_>,
+    name: KeyName<'_>,
+    call: &Call,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Result<(Decision, Option<Extra>), Error<'static>> {
+    let wanted = Some(call.limit.algorithm());
+    let record = match key.value() {
+        Value::String(bytes) => Some(bytes),
+        Value::Missing => None,
+        Value::Other(kind) => return Err(Error::Type(kind, wanted)),
+    };
+    let outcome = general::decide(record, &call.limit, now, call.cost, &call.options);
+    let general::Outcome { decision, extra, change, block, .. } =
+        outcome.map_err(|error| Error::Record(error, wanted))?;
+    match change {
+        Change::None => return Ok((decision, extra)),
+        Change::Replace { record, expiry } => match block {
+            None => replace(ctx, key, name, record.as_bytes(), expiry)?,
+            Some(block) => replace(ctx, key, name, block.wrap(record.as_bytes()).as_bytes(), expiry)?,
+        },
+        Change::Append { event, header, expiry_ms, filling } => {
+            let growth = if filling { Growth::Tight } else { Growth::Doubled };
+            let blocked = header.zip(block).map(|(header, block)| block.wrap(&header));
+            let header: &[u8] = match (&header, &blocked) {
+                (_, Some(blocked)) => blocked.as_bytes(),
+                (Some(plain), None) => plain,
+                (None, None) => &[],
+            };
+            append(ctx, key, name, &event, header, expiry_ms, growth)?;
+        }
+        Change::Rewrite { rewrite, expiry } => {
+            let mut small = [0; ON_STACK];
+            let mut large = Vec::new();
+            let record = render(&rewrite, block.as_ref(), &mut small, &mut large)?;
+            replace(ctx, key, name, record, expiry)?;
+        }
+    }
+    ctx.changed(name);
+    // A refused call that counts or blocks is a change, but no event.
+    if decision.allowed() && call.cost != 0 {
+        ctx.announce(name, event);
+    }
+    Ok((decision, extra))
 }
 
 /// One command: `SET key record KEEPTTL`, or `SET key record PXAT ms` when the expiry moves.
@@ -113,12 +182,12 @@ fn append(
     key: &mut WriteKey<'_>,
     name: KeyName<'_>,
     event: &Event,
-    header: Option<&[u8; HEADER_LEN]>,
+    header: &[u8],
     expiry_ms: Option<u64>,
     growth: Growth,
 ) -> Result<(), Error<'static>> {
     let mut sent = ctx.replicate(APPEND, [Field::Key(name), Field::Bytes(event.as_bytes())]);
-    if let Some(header) = header {
+    if !header.is_empty() {
         sent = sent && ctx.replicate(SETRANGE, [Field::Key(name), Field::Shared(&ZERO), Field::Bytes(header)]);
     }
     if let Some(at_ms) = expiry_ms {
@@ -126,7 +195,7 @@ fn append(
         sent = sent && ctx.replicate(PEXPIREAT, [Field::Key(name), Field::Bytes(ms.as_bytes())]);
     }
     sent.then_some(()).ok_or(Error::NotPropagated)?;
-    key.append(event.as_bytes(), header.map_or(&[], <[u8; _]>::as_slice), growth);
+    key.append(event.as_bytes(), header, growth);
     if let Some(at_ms) = expiry_ms {
         key.expire_at(at_ms);
     }
@@ -136,21 +205,27 @@ fn append(
 /// Most logs are rewritten when they are small: within this many bytes without a heap allocation.
 const ON_STACK: usize = 512;
 
-/// The bytes of a rewritten log, in whichever buffer has the room.
+/// The bytes of a rewritten log, in whichever buffer has the room; with a block, its blocked form.
 fn render<'b>(
     rewrite: &Rewrite<'_>,
+    block: Option<&Block>,
     small: &'b mut [u8; ON_STACK],
     large: &'b mut Vec<u8>,
 ) -> Result<&'b [u8], Error<'static>> {
-    let record = match small.get_mut(..rewrite.len()) {
+    let room = if block.is_some() { BLOCK_LEN } else { 0 };
+    let len = rewrite.len().saturating_add(room);
+    let record = match small.get_mut(..len) {
         Some(small) => small,
         None => {
-            large.try_reserve_exact(rewrite.len()).map_err(|_| Error::NoMemory)?;
-            large.resize(rewrite.len(), 0);
+            large.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
+            large.resize(len, 0);
             large
         }
     };
-    rewrite.write(record);
+    rewrite.write(record.get_mut(room..).unwrap_or_default());
+    if let Some(block) = block {
+        block.put(record);
+    }
     Ok(record)
 }
 

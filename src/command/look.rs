@@ -1,10 +1,13 @@
 //! The commands that only look.
 
 use limiter_core::call::{self, Limit, Report};
-use limiter_core::record::{Algorithm, VERSION};
+use limiter_core::general;
+use limiter_core::options::Options;
+use limiter_core::record::{self, Algorithm};
 use limiter_core::request::{self, Peek as Question};
 use limiter_core::time::Span;
 
+use super::decide::reply;
 use crate::error::Error;
 use crate::ffi::{Arguments, Context, Handler, KeyName, ReadKey, Value};
 use crate::{clock, config};
@@ -39,26 +42,34 @@ fn peek<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<(), Error<'a>> {
         Question::Call(call) => Some(call.limit.algorithm()),
     };
     let key = ReadKey::open(ctx, name);
-    let record = record(&key, wanted)?;
-    let decide = |limit: &Limit, cost| {
-        let outcome = call::decide(record, limit, now, cost);
-        outcome.map(|outcome| outcome.decision).map_err(|error| Error::Record(error, wanted))
+    let record = record_of(&key, wanted)?;
+    let decide = |limit: &Limit, cost, options: &Options| {
+        let outcome = general::decide(record, limit, now, cost, options);
+        outcome.map(|outcome| (outcome.decision, outcome.extra)).map_err(|error| Error::Record(error, wanted))
     };
     match (question, record) {
-        (Question::Call(call), _) => ctx.reply_integers(decide(&call.limit, call.cost)?.reply()),
+        (Question::Call(call), _) => {
+            let (decision, extra) = decide(&call.limit, call.cost, &call.options)?;
+            reply(ctx, &decision, extra);
+        }
         (Question::Stored { .. }, None) => ctx.reply_null(),
         (Question::Stored { cost }, Some(bytes)) => {
             let limit = call::stored_limit(bytes).map_err(|error| Error::Record(error, wanted))?;
             // Nothing is left to look at once the state has stopped mattering, whether or not the key is still there.
-            let idle = decide(&limit, 0)?.reset == Span::ZERO;
-            if idle { ctx.reply_null() } else { ctx.reply_integers(decide(&limit, cost)?.reply()) }
+            let (decision, _) = decide(&limit, 0, &Options::NONE)?;
+            if decision.reset == Span::ZERO {
+                ctx.reply_null();
+            } else {
+                let (decision, extra) = decide(&limit, cost, &Options::NONE)?;
+                reply(ctx, &decision, extra);
+            }
         }
     }
     Ok(())
 }
 
 /// The bytes of the key's string, if the key exists.
-fn record<'k>(key: &'k ReadKey<'_>, wanted: Option<Algorithm>) -> Result<Option<&'k [u8]>, Error<'static>> {
+fn record_of<'k>(key: &'k ReadKey<'_>, wanted: Option<Algorithm>) -> Result<Option<&'k [u8]>, Error<'static>> {
     match key.value() {
         Value::String(bytes) => Ok(Some(bytes)),
         Value::Missing => Ok(None),
@@ -70,17 +81,17 @@ fn info<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<(), Error<'a>> {
     let name: KeyName<'a> = args.key().ok_or(Error::Arity)?;
     let now = clock::now();
     let key = ReadKey::open(ctx, name);
-    let Some(bytes) = record(&key, None)? else {
+    let Some(bytes) = record_of(&key, None)? else {
         ctx.reply_null();
         return Ok(());
     };
     let report = call::report(bytes, now).map_err(|error| Error::Record(error, None))?;
-    reply_report(ctx, &report, bytes.len());
+    reply_report(ctx, &report, bytes);
     Ok(())
 }
 
 /// A map: the algorithm, its parameters by their argument names, then usage and age.
-fn reply_report(ctx: Context, report: &Report, len: usize) {
+fn reply_report(ctx: Context, report: &Report, bytes: &[u8]) {
     let parameters: [Option<(&str, u64)>; 3] = match &report.limit {
         Limit::TokenBucket(limit) | Limit::Gcra(limit) => {
             let capacity = if matches!(report.limit, Limit::Gcra(_)) { "burst" } else { "capacity" };
@@ -94,13 +105,14 @@ fn reply_report(ctx: Context, report: &Report, len: usize) {
     };
     let decision = &report.decision;
     let usage = [
-        Some(("used", decision.used)),
+        Some(("used", report.used)),
         Some(("remaining", decision.remaining())),
         Some(("reset_after_ms", decision.reset.ceil_ms())),
+        report.blocked.map(|blocked| ("blocked_ms", blocked.ceil_ms())),
         Some(("updated_us", report.updated.micros())),
         report.events.map(|events| ("events", events)),
-        Some(("bytes", u64::try_from(len).unwrap_or(u64::MAX))),
-        Some(("version", u64::from(VERSION))),
+        Some(("bytes", u64::try_from(bytes.len()).unwrap_or(u64::MAX))),
+        Some(("version", u64::from(record::version(bytes)))),
     ];
     let fields = || parameters.iter().chain(&usage).flatten();
     ctx.reply_map(fields().count().saturating_add(1));

@@ -24,6 +24,33 @@ const ALIGNED: Argument = Argument::optional(
     ]),
 );
 
+const PARTIAL: Argument = Argument::optional(c"partial", ArgumentKind::Token(c"PARTIAL"));
+
+/// What a bucket does when the whole cost is not there: one of the two.
+const PARTIAL_OR_RESERVE: Argument = Argument::optional(
+    c"shortage",
+    ArgumentKind::OneOf(&[
+        Argument::required(c"partial", ArgumentKind::Token(c"PARTIAL")),
+        Argument::required(
+            c"reserve",
+            ArgumentKind::Block(&[
+                Argument::required(c"reserve", ArgumentKind::Token(c"RESERVE")),
+                Argument::required(c"max_wait", ArgumentKind::Text),
+            ]),
+        ),
+    ]),
+);
+
+const STRICT: Argument = Argument::optional(c"strict", ArgumentKind::Token(c"STRICT"));
+
+const BLOCK: Argument = Argument::optional(
+    c"block",
+    ArgumentKind::Block(&[
+        Argument::required(c"block", ArgumentKind::Token(c"BLOCK")),
+        Argument::required(c"duration", ArgumentKind::Text),
+    ]),
+);
+
 const PEEKED: Argument = Argument::optional(
     c"call",
     ArgumentKind::OneOf(&[
@@ -56,7 +83,15 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[KEY, Argument::required(c"capacity", ArgumentKind::Integer), RATE, COST],
+        arguments: &[
+            KEY,
+            Argument::required(c"capacity", ArgumentKind::Integer),
+            RATE,
+            COST,
+            PARTIAL_OR_RESERVE,
+            STRICT,
+            BLOCK,
+        ],
         register: register::<decide::TokenBucket>,
     },
     CommandSpec {
@@ -66,7 +101,15 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[KEY, Argument::required(c"burst", ArgumentKind::Integer), RATE, COST],
+        arguments: &[
+            KEY,
+            Argument::required(c"burst", ArgumentKind::Integer),
+            RATE,
+            COST,
+            PARTIAL_OR_RESERVE,
+            STRICT,
+            BLOCK,
+        ],
         register: register::<decide::Gcra>,
     },
     CommandSpec {
@@ -76,7 +119,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[KEY, LIMIT, WINDOW, COST, ALIGNED],
+        arguments: &[KEY, LIMIT, WINDOW, COST, ALIGNED, PARTIAL, STRICT, BLOCK],
         register: register::<decide::Fixed>,
     },
     CommandSpec {
@@ -86,7 +129,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[KEY, LIMIT, WINDOW, COST],
+        arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
         register: register::<decide::SlidingLog>,
     },
     CommandSpec {
@@ -96,7 +139,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[KEY, LIMIT, WINDOW, COST],
+        arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
         register: register::<decide::SlidingCounter>,
     },
     CommandSpec {

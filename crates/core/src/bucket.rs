@@ -8,11 +8,15 @@
 //! and nothing is ever rounded while the limits stay as they are.
 
 use crate::decision::{Decision, Retry};
-use crate::exact::{narrow, product, quotient, quotient_up, quotient_up_u64};
+use crate::exact::{product, quotient, quotient_up, quotient_up_u64};
 use crate::limit::BucketLimit;
 use crate::meter::Meter;
 use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Span, Timestamp};
+
+/// What stands for a debt of more tokens than fit 64 bits: no bucket holds nearly as much, and none drains it before the
+/// state that owes it has become idle.
+const DEBT_BEYOND_ALL: u128 = 1 << 120;
 
 /// A bucket as it was just after the last admitted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +27,12 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket that owed `debt` at `updated` under `limit`; `None` if the debt is more than an empty bucket's.
+    /// A bucket that owed `debt` at `updated` under `limit`; `None` if it would not flow back within
+    /// [`DRAIN_MAX_US`](crate::limit::DRAIN_MAX_US).
     #[inline(always)]
     #[must_use]
     pub fn new(debt: u128, updated: Timestamp, limit: BucketLimit) -> Option<Self> {
-        (debt <= limit.full()).then_some(Self { debt, updated, limit })
+        limit.holds(debt).then_some(Self { debt, updated, limit })
     }
 
     /// The debt just after the last admitted call, in units of which one token is the period in microseconds.
@@ -78,7 +83,8 @@ impl Bucket {
         }
         // debt * period may not fit 128 bits: whole tokens first, then the rest of one.
         let (tokens, rest) = quotient(self.debt, stored.get());
-        let whole = product(narrow(tokens), period.micros());
+        let Ok(tokens) = u64::try_from(tokens) else { return DEBT_BEYOND_ALL };
+        let whole = product(tokens, period.micros());
         whole.wrapping_add(quotient_up(product(rest, period.micros()), stored.get()))
     }
 }
@@ -128,6 +134,25 @@ impl Meter for Bucket {
         (Decision { limit: limit.capacity(), used, retry, reset }, corrected)
     }
 
+    #[inline(never)]
+    fn count(stored: Option<Self>, limit: &BucketLimit, now: Timestamp, cost: u64) -> Option<Self> {
+        let Owed { debt, updated, .. } = Owed::new(stored, limit, now);
+        let wanted = debt.saturating_add(product(cost, limit.rate().period.micros())).min(limit.full());
+        (wanted > debt).then_some(Self { debt: wanted, updated, limit: *limit })
+    }
+
+    /// Booked calls are admitted in the order in which they came: each adds to the debt that the next one waits for. Where
+    /// the debt is of other limits and forgotten before it has flowed back, the call is booked on what is left of it then.
+    #[inline(never)]
+    fn book(stored: Option<Self>, limit: &BucketLimit, now: Timestamp, cost: u64) -> Option<Self> {
+        let Owed { debt, idle_in, updated } = Owed::new(stored, limit, now);
+        let taken = product(cost, limit.rate().period.micros());
+        let flows_until_idle = product(limit.rate().tokens.get(), idle_in.micros());
+        let excess = debt.saturating_add(taken).saturating_sub(limit.full());
+        let debt = if excess > flows_until_idle { flows_until_idle } else { debt };
+        Self::new(debt.saturating_add(taken), updated, *limit)
+    }
+
     /// Half as long again as it matters: a bucket in steady use moves its expiry now and then, not at each call.
     #[inline(always)]
     fn expires(&self, now: Timestamp) -> (Timestamp, Span) {
@@ -151,4 +176,28 @@ impl Meter for Bucket {
 #[inline(always)]
 fn flows_back(units: u128, limit: &BucketLimit, idle_in: Span) -> Span {
     Span::from_micros(quotient_up_u64(units, limit.rate().tokens)).min(idle_in)
+}
+
+/// What is owed under some limits at one instant.
+struct Owed {
+    debt: u128,
+    /// When the state is idle under the limits it was stored with, whatever the present ones say.
+    idle_in: Span,
+    /// The time of the state that a call leaves behind.
+    updated: Timestamp,
+}
+
+impl Owed {
+    /// Of state to which the clock rule has been applied.
+    fn new(stored: Option<Bucket>, limit: &BucketLimit, now: Timestamp) -> Self {
+        let nothing = Self { debt: 0, idle_in: Span::ZERO, updated: now };
+        let Some(state) = stored else { return nothing };
+        let elapsed = now.since(state.updated);
+        if state.debt <= product(state.limit.rate().tokens.get(), elapsed.micros()) {
+            return nothing;
+        }
+        let flowed = product(limit.rate().tokens.get(), elapsed.micros());
+        let debt = state.debt_under(limit).saturating_sub(flowed);
+        Self { debt, idle_in: state.drain().less(elapsed), updated: state.updated.max(now) }
+    }
 }

@@ -4,12 +4,14 @@ use crate::bucket::Bucket;
 use crate::decision::Decision;
 use crate::expiry::Expiry;
 use crate::fixed_window::{FixedLimit, FixedWindow, Opening};
+use crate::general;
 use crate::limit::{BucketLimit, WindowLimit};
 use crate::meter;
+use crate::options::Options;
 use crate::record::{self, Algorithm, Record, RecordError, Small};
 use crate::sliding_counter::SlidingCounter;
 use crate::sliding_log::{self, Event, HEADER_LEN, Rewrite};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 /// The limits of one call, and with them its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,8 @@ pub struct Outcome<'a> {
 ///
 /// # Errors
 ///
-/// A record that is not limiter state, is of another algorithm, or was written by a newer version.
+/// A record that is not limiter state, is of another algorithm, or was written by a newer version;
+/// [`RecordError::Extended`] if [`general::decide`] has the verdict.
 #[inline(always)]
 pub fn decide<'a>(
     record: Option<&'a [u8]>,
@@ -113,12 +116,16 @@ pub fn decide<'a>(
 pub struct Report {
     /// The limits of the last admitted call.
     pub limit: Limit,
-    /// What a call of cost 0 would be answered now under those limits.
+    /// What a call of cost 0 would be answered now under those limits; while the key is blocked, everything is in use.
     pub decision: Decision,
+    /// What is in use, whether or not the key is blocked.
+    pub used: u64,
     /// When the last admitted call was.
     pub updated: Timestamp,
     /// The events of a sliding log that count now.
     pub events: Option<u64>,
+    /// How long the key is blocked yet, if it is.
+    pub blocked: Option<Span>,
 }
 
 /// The limits of the last admitted call, as the record holds them.
@@ -145,7 +152,7 @@ pub fn stored_limit(record: &[u8]) -> Result<Limit, RecordError> {
 /// A record that is not limiter state, or was written by a newer version.
 pub fn report(record: &[u8], now: Timestamp) -> Result<Report, RecordError> {
     let limit = stored_limit(record)?;
-    let Outcome { decision, .. } = decide(Some(record), &limit, now, 0)?;
+    let general::Outcome { decision, used, .. } = general::decide(Some(record), &limit, now, 0, &Options::NONE)?;
     let (_, decoded) = record::decode(record)?;
     let (updated, events) = match decoded {
         Record::Bucket(stored) => (stored.state.updated(), None),
@@ -153,5 +160,5 @@ pub fn report(record: &[u8], now: Timestamp) -> Result<Report, RecordError> {
         Record::Counter(stored) => (stored.state.updated(), None),
         Record::Log(log) => (log.newest().unwrap_or_default(), Some(log.living(now))),
     };
-    Ok(Report { limit, decision, updated, events })
+    Ok(Report { limit, decision, used, updated, events, blocked: general::blocked(record, now) })
 }

@@ -15,15 +15,18 @@
 
 extern crate alloc;
 
+pub mod block;
 pub mod bucket;
 pub mod call;
 pub mod decision;
 mod exact;
 pub mod expiry;
 pub mod fixed_window;
+pub mod general;
 pub mod limit;
 pub mod memo;
 mod meter;
+pub mod options;
 pub mod record;
 pub mod request;
 pub mod sliding_counter;

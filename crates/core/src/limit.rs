@@ -38,8 +38,15 @@ pub const RATE: Bound = Bound { min: 1, max: 1_000_000_000_000 };
 /// A period or window in milliseconds: 1 ms to 3650 days.
 pub const INTERVAL_MS: Bound = Bound { min: 1, max: 3_650 * DAY_MS };
 
+/// How far ahead a bucket may be booked, in milliseconds: not at all to 3650 days.
+pub const RESERVE_MS: Bound = Bound { min: 0, max: INTERVAL_MS.max };
+
 /// The longest time that a bucket may take to fill from empty, in microseconds: 3,650,000 days.
 pub const FILL_MAX_US: u64 = 3_650_000 * DAY_MS * 1_000;
+
+/// The longest time that a debt takes to flow back, in microseconds: that of the slowest bucket, emptied and booked as far
+/// ahead as can be.
+pub const DRAIN_MAX_US: u64 = FILL_MAX_US + RESERVE_MS.max * 1_000;
 
 /// The setting `rl.sliding-log-max-limit`: the largest limit of a sliding log, in events.
 pub const LOG_LIMIT: Bound = Bound { min: 1, max: 10_000_000 };
@@ -107,6 +114,18 @@ impl BucketLimit {
     #[inline]
     pub(crate) const fn full(&self) -> u128 {
         product(self.capacity, self.rate.period.micros())
+    }
+
+    /// Whether stored debt is one that calls can have made: at most an empty bucket's, or what was booked or charged
+    /// beyond it.
+    #[inline(always)]
+    pub(crate) fn holds(&self, debt: u128) -> bool {
+        debt <= self.full() || self.flows_back_in_time(debt)
+    }
+
+    #[cold]
+    fn flows_back_in_time(&self, debt: u128) -> bool {
+        debt <= product(DRAIN_MAX_US, self.rate.tokens.get())
     }
 }
 

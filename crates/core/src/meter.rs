@@ -16,6 +16,22 @@ pub(crate) trait Meter: Copy {
     /// State changes when a cost above 0 is admitted, or by the clock rule; nothing else tells a change.
     fn decide(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> (Decision, Option<Self>);
 
+    /// The state after a refused call that counts: usage is what it would be had the call been admitted, at most the
+    /// limit, and never less than it was. `None` if that is no change. The clock rule has been applied.
+    #[inline(never)]
+    fn count(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<Self> {
+        let (decision, _) = Self::decide(stored, limit, now, 0);
+        let counted = cost.min(decision.remaining());
+        if counted == 0 { None } else { Self::decide(stored, limit, now, counted).1 }
+    }
+
+    /// The state after a call that was refused now, but is admitted as of the end of its wait. `None` for state that cannot
+    /// be booked ahead.
+    #[inline(never)]
+    fn book(_stored: Option<Self>, _limit: &Self::Limit, _now: Timestamp, _cost: u64) -> Option<Self> {
+        None
+    }
+
     /// When this state, stored at `now`, stops mattering, and how much later its key may expire.
     fn expires(&self, now: Timestamp) -> (Timestamp, Span);
 

@@ -2,8 +2,10 @@
 //!
 //! Every record starts with the same four bytes: the letters `RL`, the format's version, and a byte whose low four bits
 //! are the algorithm and whose fifth tells the form. Ordinary limits take the compact form of 36 bytes or less; limits
-//! in the corners of the range take the wide one. docs/design.md lists every field.
+//! in the corners of the range take the wide one. A record is of the least version that can say what it says: a blocked
+//! one of version 2, every other of version 1. docs/design.md lists every field.
 
+use crate::block::Block;
 use crate::bucket::Bucket;
 use crate::fixed_window::FixedWindow;
 use crate::limit::{BucketLimit, CAPACITY, Rate, WindowLimit};
@@ -11,14 +13,23 @@ use crate::sliding_counter::SlidingCounter;
 use crate::sliding_log::Log;
 use crate::time::{Interval, Timestamp};
 
-/// The format that this version writes, and the newest that it reads.
-pub const VERSION: u8 = 1;
+/// The newest format that this version reads.
+pub const VERSION: u8 = 2;
+
+/// The format of plain records.
+const VERSION_PLAIN: u8 = 1;
+
+/// The format of blocked records.
+pub(crate) const VERSION_BLOCKED: u8 = 2;
 
 /// The first two bytes of every record.
 const MAGIC: [u8; 2] = *b"RL";
 
 /// Set in the fourth byte when the record has the wide form (a log: entries with weights).
 const WIDE: u8 = 0x10;
+
+/// Set in the fourth byte when a block follows it.
+pub(crate) const BLOCKED: u8 = 0x20;
 
 /// The kind of limiter a record belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +90,8 @@ pub enum RecordError {
         /// The algorithm of the call.
         wanted: Algorithm,
     },
+    /// State of the right algorithm that is more than the plain record of it; [`general`](crate::general) reads it.
+    Extended,
 }
 
 /// A record in full.
@@ -109,7 +122,7 @@ pub struct Stored<S> {
 ///
 /// [`RecordError::Foreign`] or [`RecordError::Newer`]; never a panic, whatever the bytes.
 pub fn decode(bytes: &[u8]) -> Result<(Algorithm, Record<'_>), RecordError> {
-    let (algorithm, wide, fields) = open(bytes)?;
+    let Opened { algorithm, wide, fields, .. } = open(bytes)?;
     let record = match algorithm {
         Algorithm::TokenBucket | Algorithm::Gcra => decode_bucket(wide, fields).map(Record::Bucket),
         Algorithm::Fixed => decode_fixed(wide, fields).map(Record::Fixed),
@@ -117,6 +130,18 @@ pub fn decode(bytes: &[u8]) -> Result<(Algorithm, Record<'_>), RecordError> {
         Algorithm::SlidingCounter => decode_counter(wide, fields).map(Record::Counter),
     };
     record.map(|record| (algorithm, record)).ok_or(RecordError::Foreign)
+}
+
+/// The block in a record, whether or not it is over; `None` in one without, and in bytes that are no record.
+#[must_use]
+pub fn block(bytes: &[u8]) -> Option<Block> {
+    open(bytes).ok()?.block
+}
+
+/// The format version of a record: the oldest module that reads it knows this one.
+#[must_use]
+pub fn version(bytes: &[u8]) -> u8 {
+    bytes.get(2).copied().unwrap_or(VERSION)
 }
 
 /// Reads the header, and checks that the record belongs to `wanted`.
@@ -135,12 +160,23 @@ pub(crate) fn open_as(bytes: &[u8], wanted: Algorithm) -> Result<(bool, &[u8]), 
 #[cold]
 fn mismatch(bytes: &[u8], wanted: Algorithm) -> RecordError {
     match decode(bytes) {
+        Ok((found, _)) if found == wanted => RecordError::Extended,
         Ok((found, _)) => RecordError::Other { found, wanted },
         Err(error) => error,
     }
 }
 
-fn open(bytes: &[u8]) -> Result<(Algorithm, bool, &[u8]), RecordError> {
+/// A record whose first bytes are read.
+pub(crate) struct Opened<'a> {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) wide: bool,
+    pub(crate) block: Option<Block>,
+    /// The fields of the plain record.
+    pub(crate) fields: &'a [u8],
+}
+
+/// Reads the first bytes of any record.
+pub(crate) fn open(bytes: &[u8]) -> Result<Opened<'_>, RecordError> {
     let Some((&[m0, m1, version, kind], fields)) = bytes.split_first_chunk::<4>() else {
         return Err(RecordError::Foreign);
     };
@@ -150,15 +186,21 @@ fn open(bytes: &[u8]) -> Result<(Algorithm, bool, &[u8]), RecordError> {
     if version > VERSION {
         return Err(RecordError::Newer(version));
     }
-    let algorithm = Algorithm::from_number(kind & !WIDE).ok_or(RecordError::Foreign)?;
-    Ok((algorithm, kind & WIDE != 0, fields))
+    let algorithm = Algorithm::from_number(kind & !(WIDE | BLOCKED)).ok_or(RecordError::Foreign)?;
+    let mut fields = Fields(fields);
+    let block = match (version, kind & BLOCKED != 0) {
+        (VERSION_PLAIN, false) => None,
+        (VERSION_BLOCKED, true) => Some(Block::decode(&mut fields).ok_or(RecordError::Foreign)?),
+        _ => return Err(RecordError::Foreign),
+    };
+    Ok(Opened { algorithm, wide: kind & WIDE != 0, block, fields: fields.0 })
 }
 
-/// The four bytes that every record of this kind starts with.
+/// The four bytes that every plain record of this kind starts with.
 #[inline]
 pub(crate) const fn header(algorithm: Algorithm, wide: bool) -> [u8; 4] {
     let [m0, m1] = MAGIC;
-    [m0, m1, VERSION, algorithm as u8 | if wide { WIDE } else { 0 }]
+    [m0, m1, VERSION_PLAIN, algorithm as u8 | if wide { WIDE } else { 0 }]
 }
 
 /// A record of bounded size: every one but a log of many events.

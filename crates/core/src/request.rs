@@ -10,16 +10,28 @@ use crate::call::Limit;
 use crate::fixed_window::Opening;
 use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
 use crate::memo::{Given, Memo, Parsed};
+use crate::options::{Options, Reader, is_option};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
 
-/// A call's limits and cost.
+/// A call's limits, cost and options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The limits, and with them the algorithm.
     pub limit: Limit,
     /// The cost; 1 where the call names none.
     pub cost: u64,
+    /// What is asked beyond a plain verdict.
+    pub options: Options,
+}
+
+impl Call {
+    /// A call without options.
+    #[inline(always)]
+    #[must_use]
+    pub const fn plain(limit: Limit, cost: u64) -> Self {
+        Self { limit, cost, options: Options::NONE }
+    }
 }
 
 /// What `RL.PEEK` is asked.
@@ -59,7 +71,7 @@ pub struct ArgumentError<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expected {
+pub(crate) enum Expected {
     Integer(Bound),
     /// At most the setting `rl.sliding-log-max-limit`.
     LogLimit(u64),
@@ -71,7 +83,14 @@ enum Expected {
     Rate,
     RateUnit,
     Fill,
-    Aligned,
+    /// One of the options that the algorithm has.
+    Option(Algorithm),
+    /// An option that was not given before.
+    Once,
+    /// An option that windows have too.
+    Bucket,
+    /// Either PARTIAL or RESERVE.
+    NotBoth,
     Algorithm,
 }
 
@@ -122,7 +141,16 @@ impl fmt::Display for Expected {
             Self::Fill => {
                 write!(f, "a rate that fills the bucket within {}d", days(FILL_MAX_US / 1_000))
             }
-            Self::Aligned => write!(f, "ALIGNED [offset]"),
+            Self::Option(algorithm) => match algorithm {
+                Algorithm::TokenBucket | Algorithm::Gcra => {
+                    write!(f, "PARTIAL, RESERVE max_wait, STRICT or BLOCK duration")
+                }
+                Algorithm::Fixed => write!(f, "ALIGNED [offset], PARTIAL, STRICT or BLOCK duration"),
+                Algorithm::SlidingLog | Algorithm::SlidingCounter => write!(f, "PARTIAL, STRICT or BLOCK duration"),
+            },
+            Self::Once => write!(f, "each option at most once"),
+            Self::Bucket => write!(f, "it with TOKENBUCKET or GCRA only: a window cannot be booked ahead"),
+            Self::NotBoth => write!(f, "PARTIAL or RESERVE, not both"),
             Self::Algorithm => write!(f, "TOKENBUCKET, GCRA, FIXED, SLIDINGLOG or SLIDINGCOUNTER"),
         }
     }
@@ -165,26 +193,70 @@ fn read<'a>(
     log_limit_max: u64,
     memo: Option<&mut Memo>,
 ) -> Result<Call, RequestError<'a>> {
-    let call = match algorithm {
-        Algorithm::TokenBucket => {
-            let limit = Limit::TokenBucket(bucket("capacity", args, memo)?);
-            Call { limit, cost: optional_cost(args)? }
-        }
-        Algorithm::Gcra => {
-            let limit = Limit::Gcra(bucket("burst", args, memo)?);
-            Call { limit, cost: optional_cost(args)? }
-        }
-        Algorithm::Fixed => fixed(args, memo)?,
-        Algorithm::SlidingLog => {
-            let limit = Limit::SlidingLog(window(args, Some(log_limit_max), memo)?);
-            Call { limit, cost: optional_cost(args)? }
-        }
-        Algorithm::SlidingCounter => {
-            let limit = Limit::SlidingCounter(window(args, None, memo)?);
-            Call { limit, cost: optional_cost(args)? }
-        }
+    let limit = match algorithm {
+        Algorithm::TokenBucket => Limit::TokenBucket(bucket("capacity", args, memo)?),
+        Algorithm::Gcra => Limit::Gcra(bucket("burst", args, memo)?),
+        Algorithm::Fixed => Limit::Fixed(window(args, None, memo)?, Opening::FirstCall),
+        Algorithm::SlidingLog => Limit::SlidingLog(window(args, Some(log_limit_max), memo)?),
+        Algorithm::SlidingCounter => Limit::SlidingCounter(window(args, None, memo)?),
     };
-    if args.next().is_some() { Err(RequestError::Arity) } else { Ok(call) }
+    let Some(given) = args.next() else { return Ok(Call::plain(limit, 1)) };
+    match digits(given) {
+        Some(cost) if COST.holds(cost) => match args.next() {
+            None => Ok(Call::plain(limit, cost)),
+            Some(word) => options(limit, cost, word, args),
+        },
+        _ if is_option(given) || (algorithm == Algorithm::Fixed && is_aligned(given)) => options(limit, 1, given, args),
+        _ => Err(wrong("cost", given, Expected::Integer(COST)).into()),
+    }
+}
+
+/// Reads what follows the cost: options in any order, the first of which is `word`; for a fixed window, `ALIGNED` is
+/// one of them.
+#[cold]
+fn options<'a>(
+    mut limit: Limit,
+    cost: u64,
+    word: &'a [u8],
+    args: &mut impl Iterator<Item = &'a [u8]>,
+) -> Result<Call, RequestError<'a>> {
+    let mut reader = Reader::default();
+    let mut next = Some(word);
+    while let Some(word) = next {
+        next = None;
+        match &mut limit {
+            Limit::Fixed(window, opening) if is_aligned(word) => {
+                if *opening != Opening::FirstCall {
+                    return Err(wrong("option", word, Expected::Once).into());
+                }
+                next = args.next();
+                let offset = match next {
+                    Some(given) if !is_option(given) => {
+                        next = None;
+                        offset(given, window)?
+                    }
+                    _ => Span::ZERO,
+                };
+                *opening = Opening::Aligned { offset };
+            }
+            _ => {
+                if !reader.read(word, limit.algorithm(), args)? {
+                    return Err(no_option(&limit, word));
+                }
+            }
+        }
+        next = next.or_else(|| args.next());
+    }
+    Ok(Call { limit, cost, options: reader.options })
+}
+
+/// A number where no number can stand is one argument too many; a word is an option that there is not.
+fn no_option<'a>(limit: &Limit, word: &'a [u8]) -> RequestError<'a> {
+    let may_be_aligned = matches!(limit, Limit::Fixed(_, Opening::FirstCall));
+    if !may_be_aligned && word.first().is_some_and(u8::is_ascii_digit) {
+        return RequestError::Arity;
+    }
+    wrong("option", word, Expected::Option(limit.algorithm())).into()
 }
 
 /// Reads the arguments that follow the key of `RL.PEEK`: a cost, or an algorithm and the arguments of its call.
@@ -263,40 +335,15 @@ fn read_window<'a>(limit: &'a [u8], window: &'a [u8], log_max: Option<u64>) -> R
 }
 
 #[inline(always)]
-fn fixed<'a>(args: &mut impl Iterator<Item = &'a [u8]>, memo: Option<&mut Memo>) -> Result<Call, RequestError<'a>> {
-    let limit = window(args, None, memo)?;
-    let mut next = args.next();
-    let mut cost = 1;
-    if let Some(given) = next.filter(|given| !is_aligned(given)) {
-        cost = integer("cost", given, COST)?;
-        next = args.next();
-    }
-    let opening = match next {
-        None => Opening::FirstCall,
-        Some(given) if !is_aligned(given) => return Err(wrong("option", given, Expected::Aligned).into()),
-        Some(_) => Opening::Aligned { offset: args.next().map_or(Ok(Span::ZERO), |given| offset(given, &limit))? },
-    };
-    Ok(Call { limit: Limit::Fixed(limit, opening), cost })
-}
-
-#[inline(always)]
 fn is_aligned(given: &[u8]) -> bool {
     given.eq_ignore_ascii_case(b"ALIGNED")
 }
 
 #[inline(always)]
-fn required<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<&'a [u8], RequestError<'a>> {
+pub(crate) fn required<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<&'a [u8], RequestError<'a>> {
     match args.next() {
         Some(given) => Ok(given),
         None => Err(RequestError::Arity),
-    }
-}
-
-#[inline(always)]
-fn optional_cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<u64, RequestError<'a>> {
-    match args.next() {
-        None => Ok(1),
-        Some(given) => Ok(integer("cost", given, COST)?),
     }
 }
 
@@ -325,8 +372,18 @@ pub fn interval<'a>(argument: &'static str, given: &'a [u8]) -> Result<Interval,
     {
         return Ok(interval);
     }
+    Err(wrong_duration(argument, given, INTERVAL_MS))
+}
+
+/// Reads a duration within `bound`, in milliseconds.
+pub(crate) fn duration<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> Result<u64, ArgumentError<'a>> {
+    millis(given).filter(|&ms| bound.holds(ms)).ok_or_else(|| wrong_duration(argument, given, bound))
+}
+
+#[cold]
+fn wrong_duration<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> ArgumentError<'a> {
     let bare = !given.is_empty() && given.iter().all(u8::is_ascii_digit);
-    Err(wrong(argument, given, if bare { Expected::Unit(INTERVAL_MS) } else { Expected::Duration(INTERVAL_MS) }))
+    wrong(argument, given, if bare { Expected::Unit(bound) } else { Expected::Duration(bound) })
 }
 
 fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentError<'a>> {
@@ -427,6 +484,6 @@ fn number(given: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 #[cold]
-fn wrong<'a>(argument: &'static str, got: &'a [u8], expected: Expected) -> ArgumentError<'a> {
+pub(crate) fn wrong<'a>(argument: &'static str, got: &'a [u8], expected: Expected) -> ArgumentError<'a> {
     ArgumentError { argument, got, expected }
 }

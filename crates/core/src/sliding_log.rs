@@ -5,6 +5,10 @@
 //! weighed by one subtraction. Dead events stay in front of the living until they are as many; a binary search finds
 //! where they end, and the record is then rewritten without them: any call takes O(log n), amortised for the admitted.
 
+mod revised;
+
+pub(crate) use revised::Revised;
+
 use crate::call::{Change, Outcome};
 use crate::decision::{Decision, Retry};
 use crate::exact::narrow;
@@ -204,6 +208,8 @@ impl Event {
 pub struct Rewrite<'a> {
     head: [u8; HEADER_LEN],
     kept: Kept<'a>,
+    /// The weight that the first event kept has lost; 0 unless all are written with weights.
+    cut: u64,
     event: Option<(Timestamp, u64)>,
     weighted: bool,
 }
@@ -217,15 +223,22 @@ enum Kept<'a> {
     One(Timestamp, u64),
 }
 
+impl Kept<'_> {
+    #[inline]
+    const fn len(&self) -> usize {
+        match self {
+            Self::From(events, first) => events.len().saturating_sub(*first),
+            Self::One(..) => 1,
+        }
+    }
+}
+
 impl Rewrite<'_> {
     /// The length of the new record in bytes.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        let kept = match self.kept {
-            Kept::From(events, first) => events.len().saturating_sub(first),
-            Kept::One(..) => 1,
-        };
+        let kept = self.kept.len();
         let stride = if self.weighted { WEIGHTED } else { UNIT };
         kept.saturating_add(usize::from(self.event.is_some())).saturating_mul(stride).saturating_add(HEADER_LEN)
     }
@@ -247,9 +260,12 @@ impl Rewrite<'_> {
                 out.bytes(events.bytes.get(first.saturating_mul(UNIT)..).unwrap_or_default());
             }
             Kept::From(events, first) => {
+                let mut cut = self.cut;
                 for index in first..events.len() {
                     let through = events.weight_before(index.saturating_add(1));
-                    out.event(events.time(index), through.wrapping_sub(events.weight_before(index)));
+                    let weight = through.wrapping_sub(events.weight_before(index));
+                    out.event(events.time(index), weight.wrapping_sub(cut));
+                    cut = 0;
                 }
             }
         }
@@ -371,6 +387,7 @@ fn admit<'a>(
     let rewrite = Rewrite {
         head: head(limit, 0, expiry.at_ms, !all_ones),
         kept: Kept::From(events, first),
+        cut: 0,
         event: Some((settled, cost)),
         weighted: !all_ones,
     };
@@ -393,8 +410,13 @@ fn decide_collapsed<'a>(
     let expiry = plan_expiry(None, &stored, now, now);
     let event = allowed.then_some((now, cost));
     let weighted = weight != 1 || (allowed && cost != 1);
-    let rewrite =
-        Rewrite { head: head(&stored, 0, expiry.at_ms, weighted), kept: Kept::One(now, weight), event, weighted };
+    let rewrite = Rewrite {
+        head: head(&stored, 0, expiry.at_ms, weighted),
+        kept: Kept::One(now, weight),
+        cut: 0,
+        event,
+        weighted,
+    };
     let retry = match cost {
         0 => Retry::Now,
         _ if allowed => Retry::Now,

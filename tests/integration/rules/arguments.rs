@@ -202,9 +202,14 @@ fn options_offsets_and_algorithms_that_do_not_exist_are_errors() {
         )
     };
     for (command, argument, got, expected) in [
-        ("RL.FIXED k 1 1s 1 ALIGN", "option", "ALIGN", "ALIGNED [offset]".to_owned()),
-        ("RL.FIXED k 1 1s 1 1", "option", "1", "ALIGNED [offset]".into()),
-        (r#"RL.FIXED k 1 1s 1 """#, "option", "", "ALIGNED [offset]".into()),
+        (
+            "RL.FIXED k 1 1s 1 ALIGN",
+            "option",
+            "ALIGN",
+            "ALIGNED [offset], PARTIAL, STRICT or BLOCK duration".to_owned(),
+        ),
+        ("RL.FIXED k 1 1s 1 1", "option", "1", "ALIGNED [offset], PARTIAL, STRICT or BLOCK duration".into()),
+        (r#"RL.FIXED k 1 1s 1 """#, "option", "", "ALIGNED [offset], PARTIAL, STRICT or BLOCK duration".into()),
         ("RL.FIXED k 1 1s ALIGNEDX", "cost", "ALIGNEDX", INTEGER.into()),
         ("RL.FIXED k 1 1s ALIGNED 1s", "offset", "1s", offset(1000)),
         ("RL.FIXED k 1 1s ALIGNED 1000ms", "offset", "1000ms", offset(1000)),

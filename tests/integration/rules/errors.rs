@@ -21,11 +21,11 @@ fn a_record_of_a_newer_version_is_an_error_that_names_both_and_the_key_is_left_a
         server.five(call);
         let mut record: Vec<u8> = server.get("GET k");
         assert_eq!(&record[..3], b"RL\x01", "{call}");
-        for version in [2, 3, 127, 255] {
+        for version in [3, 4, 127, 255] {
             record[2] = version;
             server.run(&format!("SET k {} PX 100000", quoted(&record)));
             let before = server.state("k");
-            let error = format!("ERR key: record version {version} is newer than 1, the newest this module reads");
+            let error = format!("ERR key: record version {version} is newer than 2, the newest this module reads");
             for command in [call, &peek_of(call), "RL.PEEK k", "RL.INFO k"] {
                 assert_eq!(server.error(command), error, "{command}");
             }

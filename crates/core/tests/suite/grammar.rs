@@ -2,8 +2,11 @@
 
 use limiter_core::call::Limit;
 use limiter_core::fixed_window::Opening;
-use limiter_core::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
+use limiter_core::limit::{
+    Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, RESERVE_MS, Rate, WindowLimit,
+};
 use limiter_core::memo::Memo;
+use limiter_core::options::Options;
 use limiter_core::record::Algorithm;
 use limiter_core::request::{self, ArgumentError, Call, Peek, RequestError};
 use limiter_core::time::{Interval, Span};
@@ -64,30 +67,60 @@ fn cost(text: &[u8]) -> Option<u64> {
     within(integer(text), COST)
 }
 
-fn last_cost(args: &[&[u8]]) -> Option<u64> {
+/// The cost, if the next argument is one, and the rest.
+fn cost_first<'a, 'b>(args: &'b [&'a [u8]]) -> Option<(u64, &'b [&'a [u8]])> {
     match args {
-        [_, _] => Some(1),
-        [_, _, given] => cost(given),
-        _ => None,
+        [] => Some((1, args)),
+        [word, ..] if is_keyword(word) => Some((1, args)),
+        [given, rest @ ..] => Some((cost(given)?, rest)),
     }
 }
 
-fn fixed(args: &[&[u8]]) -> Option<Call> {
-    let limit = window(args, CAPACITY.max)?;
-    let (cost, option) = match &args[2..] {
-        [given, option @ ..] if !given.eq_ignore_ascii_case(b"aligned") => (cost(given)?, option),
-        option => (1, option),
-    };
-    let opening = match option {
-        [] => Opening::FirstCall,
-        [aligned, offset @ ..] if aligned.eq_ignore_ascii_case(b"aligned") && offset.len() <= 1 => {
-            let ms = offset.first().map_or(Some(Int::from(0)), |given| milliseconds(given));
-            let range = Bound { min: 0, max: limit.window().millis() - 1 };
-            Opening::Aligned { offset: Span::from_millis(within(ms, range)?) }
+fn is_keyword(word: &[u8]) -> bool {
+    let word = word.to_ascii_lowercase();
+    [&b"aligned"[..], b"partial", b"reserve", b"strict", b"block"].contains(&&word[..])
+}
+
+/// Every option at most once, in any order.
+fn options(mut limit: Limit, cost: u64, mut args: &[&[u8]]) -> Option<Call> {
+    let mut seen = Vec::new();
+    let mut options = Options::NONE;
+    while let Some((word, rest)) = args.split_first() {
+        let word = word.to_ascii_lowercase();
+        args = rest;
+        match (&word[..], &mut limit) {
+            (b"aligned", Limit::Fixed(window, opening)) => {
+                let ms = match args.split_first() {
+                    Some((given, rest)) if !is_keyword(given) => {
+                        args = rest;
+                        milliseconds(given)
+                    }
+                    _ => Some(Int::from(0)),
+                };
+                let range = Bound { min: 0, max: window.window().millis() - 1 };
+                *opening = Opening::Aligned { offset: Span::from_millis(within(ms, range)?) };
+            }
+            (b"partial", _) => options.partial = true,
+            (b"strict", _) => options.strict = true,
+            (b"reserve", Limit::TokenBucket(_) | Limit::Gcra(_)) => {
+                let (given, rest) = args.split_first()?;
+                args = rest;
+                options.reserve = Some(Span::from_millis(within(milliseconds(given), RESERVE_MS)?));
+            }
+            (b"block", _) => {
+                let (given, rest) = args.split_first()?;
+                args = rest;
+                options.block = Some(interval(given)?);
+            }
+            _ => return None,
         }
-        _ => return None,
-    };
-    Some(Call { limit: Limit::Fixed(limit, opening), cost })
+        if seen.contains(&word) {
+            return None;
+        }
+        seen.push(word);
+    }
+    let both = options.partial && options.reserve.is_some();
+    (!both).then_some(Call { limit, cost, options })
 }
 
 fn call(algorithm: Algorithm, args: &[&[u8]], log_limit_max: u64) -> Option<Call> {
@@ -97,20 +130,12 @@ fn call(algorithm: Algorithm, args: &[&[u8]], log_limit_max: u64) -> Option<Call
     let limit = match algorithm {
         Algorithm::TokenBucket => Limit::TokenBucket(bucket(args)?),
         Algorithm::Gcra => Limit::Gcra(bucket(args)?),
-        Algorithm::Fixed => return fixed(args),
+        Algorithm::Fixed => Limit::Fixed(window(args, CAPACITY.max)?, Opening::FirstCall),
         Algorithm::SlidingLog => Limit::SlidingLog(window(args, log_limit_max)?),
         Algorithm::SlidingCounter => Limit::SlidingCounter(window(args, CAPACITY.max)?),
     };
-    Some(Call { limit, cost: last_cost(args)? })
-}
-
-/// Whether as many arguments may follow the key.
-fn right_number(algorithm: Algorithm, args: &[&[u8]]) -> bool {
-    let cost = args.len() > 2 && !args[2].eq_ignore_ascii_case(b"aligned");
-    match algorithm {
-        Algorithm::Fixed => (2..=4 + usize::from(cost)).contains(&args.len()),
-        _ => (2..=3).contains(&args.len()),
-    }
+    let (cost, rest) = cost_first(&args[2..])?;
+    options(limit, cost, rest)
 }
 
 fn peek(args: &[&[u8]], log_limit_max: u64) -> Option<Peek> {
@@ -129,7 +154,7 @@ pub fn check_call(algorithm: Algorithm, args: &[&[u8]], log_limit_max: u64) -> S
     let what = || format!("{algorithm:?} {}", shown(args));
     match request::call(algorithm, &mut args.iter().copied(), log_limit_max) {
         Ok(call) => same(&Some(call), &expected, what),
-        Err(RequestError::Arity) => holds(!right_number(algorithm, args), what),
+        Err(RequestError::Arity) => same(&None, &expected, what),
         Err(RequestError::Argument(error)) => {
             same(&None, &expected, what)?;
             check_error(&error)
@@ -165,7 +190,8 @@ pub fn check_peek(args: &[&[u8]], log_limit_max: u64) -> Said {
 }
 
 fn check_error(error: &ArgumentError<'_>) -> Said {
-    const NAMES: [&str; 9] = ["capacity", "burst", "rate", "limit", "window", "cost", "offset", "option", "algorithm"];
+    const NAMES: [&str; 11] =
+        ["capacity", "burst", "rate", "limit", "window", "cost", "offset", "option", "max_wait", "block", "algorithm"];
     let text = error.to_string();
     let printable = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let named =

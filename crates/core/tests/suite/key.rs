@@ -1,11 +1,13 @@
 //! A key as a server would hold it: bytes and an expiry, changed by nothing but what a call says.
 
+use limiter_core::block::{BLOCK_LEN, Block};
 use limiter_core::call::{self, Change, Limit};
 use limiter_core::decision::{Decision, Retry};
 use limiter_core::fixed_window::Opening;
+use limiter_core::general::{self, Extra};
 use limiter_core::limit::{BucketLimit, LOG_LIMIT, Rate, WindowLimit};
+use limiter_core::options::Options;
 use limiter_core::record::{self, Algorithm, Record, RecordError};
-use limiter_core::sliding_log::HEADER_LEN;
 use limiter_core::time::{Interval, Span, Timestamp};
 
 use crate::scenario::{Numbers, Told};
@@ -37,37 +39,71 @@ impl Key {
         self.call_under(&self.limit(numbers), now, cost).expect("a record written by a call can be read")
     }
 
+    /// Calls with options, or on a record that the plain flow leaves to the general one.
+    pub fn ask(
+        &mut self,
+        limit: &Limit,
+        now: u64,
+        cost: u64,
+        options: &Options,
+    ) -> Result<(Decision, Option<Extra>), RecordError> {
+        let now = Timestamp::from_micros(now);
+        let record = self.record.clone();
+        let outcome = general::decide(record.as_deref(), limit, now, cost, options)?;
+        self.apply(&outcome.change, outcome.block);
+        Ok((outcome.decision, outcome.extra))
+    }
+
     /// Calls, and does to the bytes and the expiry what a server is told to.
     pub fn call_under(&mut self, limit: &Limit, now: u64, cost: u64) -> Result<Decision, RecordError> {
         let now = Timestamp::from_micros(now);
         let record = self.record.clone();
-        let outcome = call::decide(record.as_deref(), limit, now, cost)?;
-        match outcome.change {
+        match call::decide(record.as_deref(), limit, now, cost) {
+            Err(RecordError::Extended) => {
+                let outcome = general::decide(record.as_deref(), limit, now, cost, &Options::NONE)?;
+                self.apply(&outcome.change, outcome.block);
+                Ok(outcome.decision)
+            }
+            outcome => {
+                let outcome = outcome?;
+                self.apply(&outcome.change, None);
+                Ok(outcome.decision)
+            }
+        }
+    }
+
+    fn apply(&mut self, change: &Change<'_>, block: Option<Block>) {
+        match change {
             Change::None => {}
             Change::Replace { record, expiry } => {
-                self.record = Some(record.as_bytes().to_vec());
+                let plain = record.as_bytes();
+                self.record = Some(block.map_or(plain.to_vec(), |block| block.wrap(plain).as_bytes().to_vec()));
                 self.expire(expiry.at_ms, expiry.moved);
             }
             Change::Append { event, header, expiry_ms, .. } => {
                 let bytes = self.record.as_mut().expect("only a log that is there is appended to");
                 if let Some(header) = header {
-                    bytes[..HEADER_LEN].copy_from_slice(&header);
+                    let header = block.map_or(header.to_vec(), |block| block.wrap(header).as_bytes().to_vec());
+                    bytes[..header.len()].copy_from_slice(&header);
                 }
                 bytes.extend_from_slice(event.as_bytes());
-                if let Some(at_ms) = expiry_ms {
+                if let Some(at_ms) = *expiry_ms {
                     assert!(header.is_some(), "the header holds the expiry");
                     self.expire(at_ms, true);
                 }
             }
             Change::Rewrite { rewrite, expiry } => {
-                let mut bytes = vec![0xAA; rewrite.len()];
-                rewrite.write(&mut bytes);
+                let room = if block.is_some() { BLOCK_LEN } else { 0 };
+                let mut bytes = vec![0xAA; room + rewrite.len()];
+                rewrite.write(&mut bytes[room..]);
+                if let Some(block) = block {
+                    block.put(&mut bytes);
+                }
                 self.record = Some(bytes);
                 self.rewrites += 1;
                 self.expire(expiry.at_ms, expiry.moved);
             }
         }
-        Ok(outcome.decision)
     }
 
     fn expire(&mut self, at_ms: u64, moved: bool) {
@@ -83,7 +119,7 @@ impl Key {
         let record = self.record.as_deref()?;
         let limit = call::stored_limit(record).expect("a record written by a call can be read");
         let decide = |cost| {
-            let outcome = call::decide(Some(record), &limit, Timestamp::from_micros(now), cost);
+            let outcome = general::decide(Some(record), &limit, Timestamp::from_micros(now), cost, &Options::NONE);
             outcome.expect("a record is of its own algorithm").decision
         };
         (decide(0).reset != Span::ZERO).then(|| decide(cost))

@@ -17,6 +17,7 @@ use proptest::test_runner::Config;
 mod agreement;
 mod any_bytes;
 mod frozen;
+mod frozen_blocked;
 mod generate;
 mod grammar;
 mod key;

@@ -142,7 +142,7 @@ proptest! {
         let limit = key::limit(algorithm, &numbers);
         let args = written(&limit, &numbers, cost);
         let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
-        prop_assert_eq!(parse(algorithm, &args, LOG_LIMIT.max), Ok(Call { limit, cost }));
+        prop_assert_eq!(parse(algorithm, &args, LOG_LIMIT.max), Ok(Call::plain(limit, cost)));
     }
 }
 

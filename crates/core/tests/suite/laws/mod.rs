@@ -2,6 +2,7 @@
 
 mod arguments;
 mod clock;
+mod either_flow;
 mod expiry;
 mod memo;
 mod records;
