@@ -31,4 +31,5 @@ pub mod record;
 pub mod request;
 pub mod sliding_counter;
 pub mod sliding_log;
+pub mod throttle;
 pub mod time;

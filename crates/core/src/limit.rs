@@ -41,6 +41,12 @@ pub const INTERVAL_MS: Bound = Bound { min: 1, max: 3_650 * DAY_MS };
 /// How far ahead a bucket may be booked, in milliseconds: not at all to 3650 days.
 pub const RESERVE_MS: Bound = Bound { min: 0, max: INTERVAL_MS.max };
 
+/// `max_burst` in redis-cell's words: what may pass at once beside the first call.
+pub const MAX_BURST: Bound = Bound { min: 0, max: CAPACITY.max - 1 };
+
+/// A period in redis-cell's words, in seconds: 1 s to 3650 days.
+pub const PERIOD_S: Bound = Bound { min: 1, max: INTERVAL_MS.max / 1_000 };
+
 /// The longest time that a bucket may take to fill from empty, in microseconds: 3,650,000 days.
 pub const FILL_MAX_US: u64 = 3_650_000 * DAY_MS * 1_000;
 

@@ -483,6 +483,12 @@ fn number(given: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
+/// A rate that fills its bucket too slowly; `argument` is the one to raise.
+#[cold]
+pub(crate) fn unfillable<'a>(argument: &'static str, given: &'a [u8]) -> ArgumentError<'a> {
+    wrong(argument, given, Expected::Fill)
+}
+
 #[cold]
 pub(crate) fn wrong<'a>(argument: &'static str, got: &'a [u8], expected: Expected) -> ArgumentError<'a> {
     ArgumentError { argument, got, expected }

@@ -95,6 +95,13 @@ impl Span {
         self.0.saturating_add(MS - 1) / MS
     }
 
+    /// The length in seconds, rounded up.
+    #[inline]
+    #[must_use]
+    pub const fn ceil_s(self) -> u64 {
+        self.0.div_ceil(MS * 1_000)
+    }
+
     /// The sum of two lengths.
     #[inline]
     #[must_use]

@@ -27,6 +27,7 @@ mod model_cases;
 mod oracle;
 mod says;
 mod scenario;
+mod throttle;
 
 /// How often a property is tried: `usually`, unless the environment says otherwise. What fails is printed in full and
 /// becomes a test of its own, so no file of seeds is kept.
