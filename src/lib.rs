@@ -24,19 +24,24 @@ const VERSION: i32 = version_number(env!("CARGO_PKG_VERSION"));
 fn load(loading: &Loading) -> Result<(), Refusal> {
     loading.refuse_arguments()?;
     loading.require_commands(&store::COMMANDS)?;
+    config::register(loading)?;
     loading.set_options();
     store::prepare();
     loading.add_acl_category(command::ACL_CATEGORY);
+    if config::cl_throttle() {
+        // First of all, since its name may be taken: then there is nothing yet to take back.
+        let taken = |refusal: Refusal| refusal.advise("; unload that module first, or set rl.cl-throttle to no");
+        loading.register(&command::CL_THROTTLE).map_err(taken)?;
+    }
     for command in command::TABLE {
         loading.register(command)?;
     }
-    config::register(loading)?;
     loading.register_info()
 }
 
 /// Gives back what [`load`] took; refuses while the server would not survive it.
 fn unload(unloading: &Unloading) -> Result<(), Refusal> {
-    unloading.refuse_if_acl_names_commands("rl.")?;
+    unloading.refuse_if_acl_names_commands(command::is_ours)?;
     unloading.refuse_if_commands_are_queued()?;
     store::release();
     Ok(())

@@ -10,6 +10,7 @@ use limiter_core::general::{self, Extra};
 use limiter_core::record::RecordError;
 use limiter_core::request::Call;
 use limiter_core::sliding_log::{Event, Rewrite};
+use limiter_core::throttle::{self, Throttle};
 use limiter_core::time::Timestamp;
 
 use crate::error::Error;
@@ -150,6 +151,46 @@ fn decide_in_general(
         ctx.announce(name, event);
     }
     Ok((decision, extra))
+}
+
+/// As [`update`] for a call in redis-cell's words, which also understands what redis-cell has left in a key.
+#[inline(always)]
+pub fn throttle(
+    ctx: Context,
+    name: KeyName<'_>,
+    call: &Throttle,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Result<Decision, Error<'static>> {
+    match update(ctx, name, &call.as_gcra(), now, event) {
+        Err(Error::Record(RecordError::Foreign, wanted)) => {
+            let adopted = adopt(ctx, name, call, now, event);
+            adopted.unwrap_or(Err(Error::Record(RecordError::Foreign, wanted)))
+        }
+        decided => decided,
+    }
+}
+
+/// Decides on a key of redis-cell; `None` on anything else.
+#[cold]
+fn adopt(
+    ctx: Context,
+    name: KeyName<'_>,
+    call: &Throttle,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Option<Result<Decision, Error<'static>>> {
+    let mut key = WriteKey::open(ctx, name);
+    let Value::String(bytes) = key.value() else { return None };
+    let (decision, adopted) = throttle::adopt(bytes, call, now)?;
+    if let Some((record, expiry)) = adopted {
+        if let Err(error) = replace(ctx, &mut key, name, record.as_bytes(), expiry) {
+            return Some(Err(error));
+        }
+        ctx.changed(name);
+        ctx.announce(name, event);
+    }
+    Some(Ok(decision))
 }
 
 /// One command: `SET key record KEEPTTL`, or `SET key record PXAT ms` when the expiry moves.

@@ -2,9 +2,11 @@
 
 mod decide;
 mod look;
+mod throttle;
 
 use std::ffi::CStr;
 
+use crate::config;
 use crate::ffi::{Access, Argument, ArgumentKind, CommandSpec, register};
 
 /// The ACL category that all commands belong to, where the server lets a module add one.
@@ -74,7 +76,38 @@ const PEEKED: Argument = Argument::optional(
     ]),
 );
 
-/// Every command of the module.
+const THROTTLE_ARGUMENTS: &[Argument] = &[
+    KEY,
+    Argument::required(c"max_burst", ArgumentKind::Integer),
+    Argument::required(c"count", ArgumentKind::Integer),
+    Argument::required(c"period", ArgumentKind::Integer),
+    Argument::optional(c"quantity", ArgumentKind::Integer),
+];
+
+/// A command in redis-cell's words, under either of its names.
+const fn throttle(name: &'static CStr) -> CommandSpec {
+    CommandSpec {
+        name,
+        summary: c"Admits calls by the generic cell rate algorithm, with the arguments and the reply of redis-cell.",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        arity: -5,
+        access: Access::Update,
+        arguments: THROTTLE_ARGUMENTS,
+        register: register::<throttle::Command>,
+    }
+}
+
+/// What `RL.THROTTLE` is called in redis-cell: a command of ours where the setting `rl.cl-throttle` says so.
+pub const CL_THROTTLE: CommandSpec = throttle(c"cl.throttle");
+
+/// Whether a command of this name is one of this module, as it is loaded.
+pub fn is_ours(name: &[u8]) -> bool {
+    let starts_with_rl = name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"rl."));
+    starts_with_rl || config::cl_throttle() && name.eq_ignore_ascii_case(CL_THROTTLE.name.to_bytes())
+}
+
+/// Every command of the module, but for [`CL_THROTTLE`].
 pub const TABLE: &[CommandSpec] = &[
     CommandSpec {
         name: c"rl.tokenbucket",
@@ -142,6 +175,7 @@ pub const TABLE: &[CommandSpec] = &[
         arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
         register: register::<decide::SlidingCounter>,
     },
+    throttle(c"rl.throttle"),
     CommandSpec {
         name: c"rl.peek",
         summary: c"Tells what a call would be answered, without making it.",

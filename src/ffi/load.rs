@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int, c_longlong, c_void};
 use std::fmt::{self, Write as _};
 use std::panic::{self, catch_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
@@ -26,6 +26,11 @@ impl Refusal {
     /// A refusal for this reason.
     pub fn new(reason: fmt::Arguments<'_>) -> Self {
         Self(reason.to_string())
+    }
+
+    /// The same, with what to do about it.
+    pub fn advise(self, advice: &str) -> Self {
+        Self(self.0 + advice)
     }
 }
 
@@ -58,6 +63,7 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_Log,
         RedisModule_NotifyKeyspaceEvent,
         RedisModule_OpenKey,
+        RedisModule_RegisterBoolConfig,
         RedisModule_RegisterInfoFunc,
         RedisModule_RegisterNumericConfig,
         RedisModule_Replicate,
@@ -152,9 +158,14 @@ impl Loading {
     }
 
     /// Registers settings, and applies those of the configuration file or of `MODULE LOADEX`.
-    pub fn register_settings(&self, settings: &[&'static NumericSetting]) -> Result<(), Refusal> {
+    pub fn register_settings(
+        &self,
+        numbers: &[&'static NumericSetting],
+        switches: &[&'static SwitchSetting],
+    ) -> Result<(), Refusal> {
+        let refusal = |name: &CStr| Refusal::new(format_args!("cannot register rl.{}", name.to_string_lossy()));
         let number = |n: u64| c_longlong::try_from(n).unwrap_or(c_longlong::MAX);
-        for setting in settings {
+        for setting in numbers {
             // SAFETY: (api), (alive); the setting lives as long as the library.
             let registered = unsafe {
                 api!(RedisModule_RegisterNumericConfig)(
@@ -170,9 +181,23 @@ impl Loading {
                     ptr::from_ref(*setting).cast_mut().cast(),
                 )
             };
-            if registered != OK {
-                return Err(Refusal::new(format_args!("cannot register rl.{}", setting.name.to_string_lossy())));
-            }
+            (registered == OK).then_some(()).ok_or_else(|| refusal(setting.name))?;
+        }
+        for setting in switches {
+            // SAFETY: (api), (alive); the setting lives as long as the library.
+            let registered = unsafe {
+                api!(RedisModule_RegisterBoolConfig)(
+                    self.ctx.ctx,
+                    setting.name.as_ptr(),
+                    c_int::from(setting.default),
+                    raw::REDISMODULE_CONFIG_IMMUTABLE,
+                    Some(get_switch),
+                    Some(set_switch),
+                    None,
+                    ptr::from_ref(*setting).cast_mut().cast(),
+                )
+            };
+            (registered == OK).then_some(()).ok_or_else(|| refusal(setting.name))?;
         }
         // SAFETY: (api), (alive).
         if unsafe { api!(RedisModule_LoadConfigs)(self.ctx.ctx) } == OK {
@@ -220,6 +245,32 @@ unsafe extern "C" fn set_setting(
     // The server has checked the range.
     let Ok(value) = u64::try_from(value) else { return ERR };
     setting.value.store(value, Ordering::Relaxed);
+    OK
+}
+
+/// A setting that is yes or no, and cannot be changed while the module is loaded.
+pub struct SwitchSetting {
+    /// The name after `rl.`.
+    pub name: &'static CStr,
+    pub default: bool,
+    pub value: &'static AtomicBool,
+}
+
+unsafe extern "C" fn get_switch(_name: *const std::ffi::c_char, setting: *mut c_void) -> c_int {
+    // SAFETY: as `get_setting`.
+    let setting = unsafe { &*setting.cast::<SwitchSetting>() };
+    c_int::from(setting.value.load(Ordering::Relaxed))
+}
+
+unsafe extern "C" fn set_switch(
+    _name: *const std::ffi::c_char,
+    value: c_int,
+    setting: *mut c_void,
+    _error: *mut *mut RedisModuleString,
+) -> c_int {
+    // SAFETY: as `get_setting`.
+    let setting = unsafe { &*setting.cast::<SwitchSetting>() };
+    setting.value.store(value != 0, Ordering::Relaxed);
     OK
 }
 

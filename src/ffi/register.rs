@@ -103,7 +103,10 @@ pub fn register<H: Handler>(loading: &Loading, spec: &CommandSpec) -> Result<(),
         api!(RedisModule_CreateCommand)(ctx, spec.name.as_ptr(), Some(trampoline::<H>), spec.flags().as_ptr(), 1, 1, 1)
     };
     if created != OK {
-        return Err(Refusal::new(format_args!("cannot create the command {}", spec.name.to_string_lossy())));
+        let name = spec.name.to_string_lossy();
+        return Err(Refusal::new(format_args!(
+            "cannot create the command {name}: another module has one of that name"
+        )));
     }
     // SAFETY: (api), (alive).
     let command = unsafe { api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr()) };

@@ -18,13 +18,13 @@ impl Unloading {
         Self { ctx }
     }
 
-    /// Refuses while a user's ACL rules name a command that starts with `prefix`: when such a command goes away, servers
-    /// up to 8.2 abort. Rules for categories are harmless.
-    pub fn refuse_if_acl_names_commands(&self, prefix: &str) -> Result<(), Refusal> {
+    /// Refuses while a user's ACL rules name a command of ours: when such a command goes away, servers up to 8.2 abort.
+    /// Rules for categories are harmless.
+    pub fn refuse_if_acl_names_commands(&self, is_ours: fn(&[u8]) -> bool) -> Result<(), Refusal> {
         let Some(users) = self.ask(c"ACL", c"LIST", None) else {
             return Err(Refusal::new(format_args!("cannot read the ACL rules, which may name its commands")));
         };
-        let rule = (0..users.len()).find_map(|index| names_command(users.element(index), prefix));
+        let rule = (0..users.len()).find_map(|index| names_command(users.element(index), is_ours));
         let Some(rule) = rule else { return Ok(()) };
         Err(Refusal::new(format_args!(
             "a user's ACL rules name one of its commands ({}), and the server would not survive their removal: \
@@ -127,13 +127,14 @@ unsafe fn string_of<'a>(reply: *mut RedisModuleCallReply) -> &'a [u8] {
     }
 }
 
-/// The rule, among those of one user, that allows or forbids a command whose name starts with `prefix`.
-fn names_command<'r>(rules: &'r [u8], prefix: &str) -> Option<&'r [u8]> {
+/// The rule, among those of one user, that allows or forbids a command of ours.
+fn names_command(rules: &[u8], is_ours: fn(&[u8]) -> bool) -> Option<&[u8]> {
     // `user`, the user's name, and then the rules.
     let mut words = rules.split(|&byte| byte == b' ' || byte == b'(' || byte == b')').skip(2);
     words.find(|word| match word {
-        [b'+' | b'-', name @ ..] => {
-            name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
+        [b'+' | b'-', command @ ..] => {
+            // A rule may go on to a first argument.
+            command.split(|&byte| byte == b'|').next().is_some_and(is_ours)
         }
         _ => false,
     })
@@ -156,13 +157,16 @@ mod tests {
 
     #[test]
     fn a_rule_for_one_command_is_told_from_one_for_a_category() {
-        let named =
-            |rules: &str| names_command(rules.as_bytes(), "rl.").map(|rule| String::from_utf8_lossy(rule).into_owned());
+        let is_ours = |name: &[u8]| name.to_ascii_lowercase().starts_with(b"rl.");
+        let named = |rules: &str| {
+            names_command(rules.as_bytes(), is_ours).map(|rule| String::from_utf8_lossy(rule).into_owned())
+        };
         assert_eq!(named("user a on nopass ~* &* -@all +@ratelimit"), None);
         assert_eq!(named("user a on nopass ~rl.x &* +@all"), None);
         assert_eq!(named("user -rl.fixed on ~* +get"), None);
         assert_eq!(named("user a on nopass ~* +rl.fixed").as_deref(), Some("+rl.fixed"));
         assert_eq!(named("user a on +@all -RL.PEEK").as_deref(), Some("-RL.PEEK"));
+        assert_eq!(named("user a on +@all -rl.peek|x").as_deref(), Some("-rl.peek|x"));
         assert_eq!(named("user a on -@all (~x +rl.gcra)").as_deref(), Some("+rl.gcra"));
     }
 

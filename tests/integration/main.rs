@@ -26,6 +26,7 @@ mod fuzz;
 mod harness;
 mod harness_works;
 mod memory_limit;
+mod redis_cell;
 mod restart;
 mod rules;
 mod stream;

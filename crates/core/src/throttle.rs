@@ -7,14 +7,15 @@
 use core::num::NonZeroU64;
 
 use crate::bucket::Bucket;
-use crate::call::{self, Change, Limit, Outcome};
+use crate::call::Limit;
 use crate::decision::{Decision, Retry};
 use crate::exact::{narrow, product, quotient_up};
 use crate::expiry::Expiry;
 use crate::limit::{Bound, BucketLimit, COST, MAX_BURST, PERIOD_S, RATE, Rate};
 use crate::meter::Meter;
-use crate::record::{Algorithm, RecordError, Stored};
-use crate::request::{RequestError, integer, unfillable};
+use crate::options::Options;
+use crate::record::{Algorithm, Small, Stored};
+use crate::request::{Call, RequestError, integer, unfillable};
 use crate::time::{Interval, Timestamp};
 
 /// A call in redis-cell's words.
@@ -53,33 +54,28 @@ pub fn request<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Throttle
     }
 }
 
-/// Decides a call at `now` against the stored `record`, which is GCRA's or redis-cell's; `None` is a missing key.
-///
-/// # Errors
-///
-/// A record that is neither, or was written by a newer version.
-#[inline(always)]
-pub fn decide<'a>(record: Option<&'a [u8]>, call: &Throttle, now: Timestamp) -> Result<Outcome<'a>, RecordError> {
-    match record.and_then(Arrival::read) {
-        None => call::decide(record, &Limit::Gcra(call.limit), now, call.quantity),
-        Some(arrival) => Ok(decide_after(arrival, call, now)),
+impl Throttle {
+    /// The same call in GCRA's words.
+    #[inline]
+    #[must_use]
+    pub const fn as_gcra(&self) -> Call {
+        Call { limit: Limit::Gcra(self.limit), cost: self.quantity, options: Options::NONE }
     }
 }
 
-/// A call on a key of redis-cell. An admitted one leaves a record, with an expiry of its own.
-#[cold]
-#[inline(never)]
-fn decide_after<'a>(arrival: Arrival, call: &Throttle, now: Timestamp) -> Outcome<'a> {
-    let debt = arrival.debt(&call.limit, now);
+/// Decides a call on what redis-cell has left in a key; `None` if that is anything else. With the verdict comes the
+/// record that takes the key's place, and the key's expiry, if the call is admitted and costs something.
+#[must_use]
+pub fn adopt(bytes: &[u8], call: &Throttle, now: Timestamp) -> Option<(Decision, Option<(Small, Expiry)>)> {
+    let debt = Arrival::read(bytes)?.debt(&call.limit, now);
     let stored = (debt > 0).then_some(Bucket { debt, updated: now, limit: call.limit });
-    let (decision, state) = Bucket::decide(stored, &call.limit, now, call.quantity);
-    let change = state.map_or(Change::None, |state| {
-        let (needed, slack) = state.expires(now);
+    let (decision, state) = <Bucket as Meter>::decide(stored, &call.limit, now, call.quantity);
+    let adopted = state.map(|state| {
+        let (needed, slack) = Meter::expires(&state, now);
         let expiry = Expiry::plan(None, needed, now, slack);
-        let record = Bucket::encode(&Stored { state, expiry_ms: expiry.at_ms }, Algorithm::Gcra);
-        Change::Replace { record, expiry }
+        (<Bucket as Meter>::encode(&Stored { state, expiry_ms: expiry.at_ms }, Algorithm::Gcra), expiry)
     });
-    Outcome { decision, change }
+    Some((decision, adopted))
 }
 
 /// The five integers of redis-cell: limited (0 or 1), limit, remaining, retry_after and reset_after, the waits in seconds
@@ -105,19 +101,9 @@ impl Arrival {
     /// are somebody's counter.
     const DIGITS: usize = 19;
 
-    #[inline(always)]
-    fn read(record: &[u8]) -> Option<Self> {
-        if record.len() == Self::DIGITS { Self::read_digits(record) } else { None }
-    }
-
-    #[cold]
-    fn read_digits(record: &[u8]) -> Option<Self> {
-        let leads = record.first().is_some_and(|first| (b'1'..=b'9').contains(first));
-        let ns = record.iter().try_fold(0_u64, |number, byte| {
-            let digit = byte.is_ascii_digit().then(|| u64::from(byte.wrapping_sub(b'0')))?;
-            number.checked_mul(10)?.checked_add(digit)
-        })?;
-        (leads && i64::try_from(ns).is_ok()).then_some(Self(ns))
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let ns = integer("arrival", bytes, Bound { min: 0, max: i64::MAX.unsigned_abs() }).ok()?;
+        (bytes.len() == Self::DIGITS).then_some(Self(ns))
     }
 
     /// What is owed under `limit` until then, in units of which one token is the period in microseconds, rounded up.

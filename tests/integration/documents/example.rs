@@ -57,7 +57,12 @@ impl Example {
 
     /// Whether what it shows depends on what happened before it.
     pub fn looks_at_statistics(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Call { command, .. } if command.starts_with("INFO")))
+        self.calls("INFO")
+    }
+
+    /// Whether one of its lines begins with this command.
+    pub fn calls(&self, name: &str) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Call { command, .. } if command.starts_with(name)))
     }
 
     /// Types the commands and compares what redis-cli would print.

@@ -3,13 +3,24 @@
 mod cli;
 mod example;
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use crate::harness::{START, Server};
 
 /// The documents that a reader may trust.
-const DOCUMENTS: [&str; 6] =
-    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/commands.md", "docs/design.md", "docs/operations.md"];
+const DOCUMENTS: [&str; 7] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/commands.md",
+    "docs/design.md",
+    "docs/operations.md",
+    "docs/redis-cell.md",
+];
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -19,6 +30,7 @@ fn read(path: &str) -> String {
 #[test]
 fn every_example_in_the_documents_answers_what_it_shows() {
     let server = Server::start();
+    let drop_in = Server::builder().config("rl.cl-throttle", "yes").start();
     let mut played = 0;
     for document in DOCUMENTS {
         for example in example::examples(document, &read(document)) {
@@ -26,9 +38,10 @@ fn every_example_in_the_documents_answers_what_it_shows() {
                 // They count from when the module was loaded.
                 example.play(&Server::start());
             } else {
+                let server = if example.calls("CL.THROTTLE") { &drop_in } else { &server };
                 server.run("FLUSHALL");
                 server.set_clock(START);
-                example.play(&server);
+                example.play(server);
             }
             played += 1;
         }
@@ -105,10 +118,14 @@ fn make_targets_that_the_documents_name_exist() {
 /// What redis.conf.example says of a setting of the module.
 struct Knob {
     name: String,
-    value: i64,
-    min: i64,
-    max: i64,
-    default: i64,
+    value: String,
+    default: String,
+    range: Range,
+}
+
+enum Range {
+    Numbers { min: i64, max: i64 },
+    Switch,
 }
 
 fn knobs(text: &str) -> Vec<Knob> {
@@ -124,12 +141,17 @@ fn knobs(text: &str) -> Vec<Knob> {
                 let text = remarks.iter().find_map(|remark| remark.strip_prefix(what)?.strip_prefix(':'));
                 text.unwrap_or_else(|| panic!("redis.conf.example gives no {what} for {name}")).trim()
             };
-            let (min, max) = remark("range").split_once(" to ").expect("a range");
             assert!(!remark("unit").is_empty());
             assert!(remarks.iter().any(|remark| remark.starts_with(&format!("{name}: "))), "{name} is not explained");
             let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{name}: {text}"));
-            let [value, min, max, default] = [value, min, max, remark("default")].map(number);
-            knobs.push(Knob { name: name.into(), value, min, max, default });
+            let range = match remark("range") {
+                "yes or no" => Range::Switch,
+                range => {
+                    let (min, max) = range.split_once(" to ").expect("a range");
+                    Range::Numbers { min: number(min), max: number(max) }
+                }
+            };
+            knobs.push(Knob { name: name.into(), value: value.into(), default: remark("default").into(), range });
         }
         remarks.clear();
     }
@@ -139,16 +161,26 @@ fn knobs(text: &str) -> Vec<Knob> {
 #[test]
 fn redis_conf_example_has_every_knob_with_its_true_default_and_range() {
     let server = Server::start();
-    let settings: Vec<(String, i64)> = server.get("CONFIG GET rl.*");
+    let settings: BTreeMap<String, String> = server.get("CONFIG GET rl.*");
     let knobs = knobs(&read("redis.conf.example"));
-    let documented: BTreeSet<&str> = knobs.iter().map(|knob| &*knob.name).collect();
-    assert_eq!(settings.iter().map(|(name, _)| &**name).collect::<BTreeSet<_>>(), documented);
-    for Knob { name, value, min, max, default } in &knobs {
-        assert!(settings.contains(&(name.clone(), *default)), "the default of {name} is none of {settings:?}");
+    let documented: BTreeMap<String, String> =
+        knobs.iter().map(|knob| (knob.name.clone(), knob.default.clone())).collect();
+    assert_eq!(settings, documented);
+    for Knob { name, value, default, range } in &knobs {
         assert_eq!(value, default, "{name}");
-        for (value, is_accepted) in [(min - 1, false), (*min, true), (*max, true), (max + 1, false)] {
-            let reply = server.try_run(&format!("CONFIG SET {name} {value}"));
-            assert_eq!(reply.is_ok(), is_accepted, "{name} {value}: {reply:?}");
+        match range {
+            Range::Numbers { min, max } => {
+                for (value, is_accepted) in [(min - 1, false), (*min, true), (*max, true), (max + 1, false)] {
+                    let reply = server.try_run(&format!("CONFIG SET {name} {value}"));
+                    assert_eq!(reply.is_ok(), is_accepted, "{name} {value}: {reply:?}");
+                }
+            }
+            Range::Switch => {
+                for (value, is_accepted) in [("yes", true), ("no", true), ("1", false), ("maybe", false)] {
+                    let reply = Server::builder().config(name, value).try_start();
+                    assert_eq!(reply.is_ok(), is_accepted, "{name} {value}: {:?}", reply.err());
+                }
+            }
         }
     }
 }

@@ -78,8 +78,16 @@ const WORDS: &[&str] = &[
     "RL",
 ];
 
-const COMMANDS: &[&str] =
-    &["RL.TOKENBUCKET", "RL.GCRA", "RL.FIXED", "RL.SLIDINGLOG", "RL.SLIDINGCOUNTER", "RL.PEEK", "RL.INFO"];
+const COMMANDS: &[&str] = &[
+    "RL.TOKENBUCKET",
+    "RL.GCRA",
+    "RL.FIXED",
+    "RL.SLIDINGLOG",
+    "RL.SLIDINGCOUNTER",
+    "RL.THROTTLE",
+    "RL.PEEK",
+    "RL.INFO",
+];
 
 /// What happens to keys without the module.
 const FOREIGN: &[&str] = &[
@@ -94,6 +102,9 @@ const FOREIGN: &[&str] = &[
     "SET {k} hello",
     "SET {k} 12345",
     "SET {k} RL",
+    "SET {k} 1728000000000000000",
+    "SET {k} 1728003600000000001",
+    "SET {k} 9223372036854775807",
     "APPEND {k} x",
     "SETRANGE {k} 0 x",
     "SETRANGE {k} 2 \u{2}",
@@ -179,6 +190,13 @@ impl Commands {
         }
         match command.to_uppercase().strip_prefix("RL.").unwrap() {
             "INFO" => {}
+            "THROTTLE" => {
+                let limits = [&["0", "1", "9", "999999"][..], &["1", "7", "1000000"], &["1", "60", "86400"]];
+                words.extend(limits.map(|choice| self.random.of(choice).into()));
+                if self.one_in(2) {
+                    words.push(self.random.of(&["0", "1", "2", "10", "1000000000000"]).into());
+                }
+            }
             "PEEK" if self.one_in(2) => {
                 let (name, limits) = self.limits();
                 words.push(name.into());

@@ -119,7 +119,12 @@ fn check_reply(command: &[u8], reply: Result<Value, String>, sent: &[Vec<u8>]) {
         Ok(Value::Boolean(false)) => {}
         Ok(value) => {
             let five = crate::harness::five(value.clone());
-            let Ok([allowed, limit, remaining, retry, reset]) = five else { panic!("{}", what()) };
+            let Ok([mut allowed, limit, remaining, mut retry, reset]) = five else { panic!("{}", what()) };
+            if upper(command) == "RL.THROTTLE" {
+                // In redis-cell's words: 0 is allowed, and then there is no wait to tell.
+                allowed = 1 - allowed;
+                retry += if allowed == 1 { 1 } else { 0 };
+            }
             let verdict = match allowed {
                 1 => retry == 0,
                 0 => retry == -1 || retry > 0,

@@ -9,6 +9,7 @@ use std::{
 
 const CLOCK_SOURCE: &str = include_str!("../../clock/clock.c");
 const NEIGHBOUR_SOURCE: &str = include_str!("../../neighbour/neighbour.c");
+const CELL_SOURCE: &str = include_str!("../../neighbour/cell.c");
 
 /// The module under test, built from the sources as they are now.
 pub fn module_path() -> &'static Path {
@@ -31,6 +32,12 @@ pub fn clock_library() -> &'static Path {
 pub fn neighbour_module() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| once_a_run("neighbour", || build_c("neighbour", NEIGHBOUR_SOURCE)))
+}
+
+/// A module that has `CL.THROTTLE`, as redis-cell has, and is called `redis-cell`.
+pub fn cell_module() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| once_a_run("cell", || build_c("cell", CELL_SOURCE)))
 }
 
 /// Runs `build`, whose result is a path. cargo-nextest starts one process a test, so the path is left in a file named

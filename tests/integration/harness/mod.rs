@@ -42,7 +42,7 @@ mod traffic;
 
 #[allow(unused_imports, reason = "part of the interface")]
 pub use {
-    artifacts::{module_path, neighbour_module},
+    artifacts::{cell_module, module_path, neighbour_module},
     builder::Builder,
     client::{Client, five, quoted, raw_reply, words},
     clock::{Clock, DAY, H, M, MS, S, START},

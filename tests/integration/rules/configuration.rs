@@ -1,4 +1,6 @@
-//! `rl.sliding-log-max-limit`.
+//! `rl.sliding-log-max-limit`, and what there is beside it.
+
+use std::collections::BTreeMap;
 
 use crate::harness::{Server, peek_of};
 
@@ -9,10 +11,11 @@ fn setting(server: &Server) -> i64 {
 }
 
 #[test]
-fn it_is_the_only_setting_and_a_million_unless_set() {
+fn it_is_a_million_unless_set_and_the_only_other_setting_is_a_switch_that_is_off() {
     let server = Server::start();
-    let all: Vec<String> = server.get("CONFIG GET rl.*");
-    assert_eq!(all, ["rl.sliding-log-max-limit", "1000000"]);
+    let all: BTreeMap<String, String> = server.get("CONFIG GET rl.*");
+    let expected = [("rl.cl-throttle", "no"), ("rl.sliding-log-max-limit", "1000000")];
+    assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 }
 
 #[test]

@@ -59,6 +59,13 @@ fn an_admitted_call_is_one_event_of_the_class_module() {
 }
 
 #[test]
+fn in_redis_cells_words_it_is_the_event_of_gcra_whose_state_it_is() {
+    let server = Server::builder().config("rl.cl-throttle", "yes").start();
+    let commands = ["RL.THROTTLE k 1 1 60", "CL.THROTTLE k 1 1 60", "CL.THROTTLE k 1 1 60", "RL.THROTTLE k 1 1 60 0"];
+    assert_eq!(events_on(&server, "Ed", &[], &commands, || ()), ["rl.gcra k", "rl.gcra k"]);
+}
+
+#[test]
 fn it_is_the_only_event_of_any_class_on_the_primary() {
     // Without `n`, the class of new keys, which the server itself reports.
     assert_eq!(events("EA", &["RL.FIXED f 2 60s"], &["RL.FIXED f 2 60s"]), ["rl.fixed f"]);

@@ -16,7 +16,7 @@ struct Expected {
     example: &'static str,
 }
 
-const COMMANDS: [Expected; 7] = [
+const COMMANDS: [Expected; 8] = [
     Expected {
         name: "rl.tokenbucket",
         arity: -4,
@@ -51,6 +51,13 @@ const COMMANDS: [Expected; 7] = [
         writes: true,
         arguments: "key limit window cost? partial? strict? block?",
         example: "RL.SLIDINGCOUNTER {k} 10 1s 1 BLOCK 1m",
+    },
+    Expected {
+        name: "rl.throttle",
+        arity: -5,
+        writes: true,
+        arguments: "key max_burst count period quantity?",
+        example: "RL.THROTTLE {k} 10 1 1 2",
     },
     Expected { name: "rl.peek", arity: -2, writes: false, arguments: "key call?", example: "RL.PEEK {k} FIXED 10 1s" },
     Expected { name: "rl.info", arity: 2, writes: false, arguments: "key", example: "RL.INFO {k}" },

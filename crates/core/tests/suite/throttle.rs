@@ -1,8 +1,10 @@
 //! redis-cell's words: the same decisions as GCRA, and the keys that redis-cell has left behind.
 
-use limiter_core::call::{self, Change, Limit, Outcome};
+use limiter_core::call::{self, Change, Limit};
+use limiter_core::decision::Decision;
+use limiter_core::expiry::Expiry;
 use limiter_core::limit::{Bound, BucketLimit, COST, FILL_MAX_US, MAX_BURST, PERIOD_S, RATE, Rate};
-use limiter_core::record::RecordError;
+use limiter_core::record::{RecordError, Small};
 use limiter_core::request::RequestError;
 use limiter_core::throttle::{self, Throttle};
 use limiter_core::time::{Interval, Timestamp};
@@ -99,11 +101,25 @@ fn at(us: u64) -> Timestamp {
     Timestamp::from_micros(us)
 }
 
-fn record_of(outcome: &Outcome<'_>) -> Option<Vec<u8>> {
-    match outcome.change {
+/// The verdict and what is stored, as a server has it from the module.
+fn decide(
+    record: Option<&[u8]>,
+    call: &Throttle,
+    now: u64,
+) -> Result<(Decision, Option<(Small, Expiry)>), RecordError> {
+    let (now, gcra) = (at(now), call.as_gcra());
+    match call::decide(record, &gcra.limit, now, gcra.cost) {
+        Ok(outcome) => Ok((outcome.decision, changed(&outcome.change))),
+        Err(RecordError::Foreign) => throttle::adopt(record.unwrap(), call, now).ok_or(RecordError::Foreign),
+        Err(error) => Err(error),
+    }
+}
+
+fn changed(change: &Change<'_>) -> Option<(Small, Expiry)> {
+    match *change {
         Change::None => None,
-        Change::Replace { record, .. } => Some(record.as_bytes().to_vec()),
-        other => panic!("no change of a bucket: {other:?}"),
+        Change::Replace { record, expiry } => Some((record, expiry)),
+        ref other => panic!("no change of a bucket: {other:?}"),
     }
 }
 
@@ -128,23 +144,20 @@ proptest! {
         let stored = (debt > Ratio::from_integer(int(0))).then(|| Stored { debt, time: int(now), limit: words.model() });
         let mut model = Bucket { stored };
         let verdict = model.call(&words.model(), &int(now), &int(quantity));
-        let outcome = throttle::decide(Some(key.as_bytes()), &words.call(quantity), at(now)).unwrap();
-        prop_assert_eq!(throttle::reply(&outcome.decision), expected(&verdict));
+        let (decision, stored) = decide(Some(key.as_bytes()), &words.call(quantity), now).unwrap();
+        prop_assert_eq!(throttle::reply(&decision), expected(&verdict));
 
         // Only an admitted call rewrites the key, with an expiry of its own.
-        let record = record_of(&outcome);
-        prop_assert_eq!(record.is_some(), verdict.allowed && quantity > 0);
-        if let Change::Replace { expiry, .. } = outcome.change {
+        prop_assert_eq!(stored.is_some(), verdict.allowed && quantity > 0);
+        if let Some((record, expiry)) = stored {
             prop_assert!(expiry.moved);
             let needed = model.stored.as_ref().unwrap().useful_until();
             prop_assert!(int(expiry.at_ms) * 1_000 >= needed);
-        }
-        // And from then on it is GCRA's.
-        if let Some(record) = record {
+            // And from then on it is GCRA's.
             let then = now + later;
             let verdict = model.call(&words.model(), &int(then), &int(1));
-            let outcome = throttle::decide(Some(&record), &words.call(1), at(then)).unwrap();
-            prop_assert_eq!(throttle::reply(&outcome.decision), expected(&verdict));
+            let (decision, _) = decide(Some(record.as_bytes()), &words.call(1), then).unwrap();
+            prop_assert_eq!(throttle::reply(&decision), expected(&verdict));
         }
     }
 
@@ -157,8 +170,7 @@ proptest! {
         let Some(key) = arrival(now, ahead) else { return Ok(()) };
         let call = words.call(*which.get(&quantities(&words)));
         let reply = |now| {
-            let outcome = throttle::decide(Some(key.as_bytes()), &call, at(now)).unwrap();
-            throttle::reply(&outcome.decision)
+            throttle::reply(&decide(Some(key.as_bytes()), &call, now).unwrap().0)
         };
         let [limited, _, _, retry, _] = reply(now);
         prop_assert!(retry == -1 || limited == 1 && retry >= 1);
@@ -181,10 +193,10 @@ proptest! {
             now += pause;
             let words = if which { words } else { others };
             let call = words.call(*quantity.get(&quantities(&words)));
-            let throttled = throttle::decide(record.as_deref(), &call, at(now)).unwrap();
+            let (decision, stored) = decide(record.as_deref(), &call, now).unwrap();
             let gcra = call::decide(record.as_deref(), &Limit::Gcra(call.limit), at(now), call.quantity).unwrap();
-            prop_assert_eq!(throttled, gcra);
-            record = record_of(&throttled).or(record);
+            prop_assert_eq!((decision, stored), (gcra.decision, changed(&gcra.change)));
+            record = stored.map(|(stored, _)| stored.as_bytes().to_vec()).or(record);
         }
     }
 
@@ -199,7 +211,7 @@ proptest! {
             text.parse::<i64>().is_ok_and(|ns| ns >= 1_000_000_000_000_000_000 && ns.to_string() == text)
         });
         let call = Words { max_burst: 0, count: 1, period_s: 1 }.call(1);
-        match throttle::decide(Some(&bytes), &call, at(1_800_000_000_000_000)) {
+        match decide(Some(&bytes), &call, 1_800_000_000_000_000) {
             Ok(_) => prop_assert!(is_arrival || bytes.starts_with(b"RL")),
             Err(RecordError::Foreign) => prop_assert!(!is_arrival),
             Err(_) => prop_assert!(bytes.starts_with(b"RL")),
@@ -270,9 +282,9 @@ fn the_published_table_of_redis_cell_is_answered_as_there() {
     let words = Words { max_burst: 4, count: 1, period_s: 1 };
     let mut record: Option<Vec<u8>> = None;
     for (ms, quantity, five) in table {
-        let now = at(1_800_000_000_000_000 + ms * 1_000);
-        let outcome = throttle::decide(record.as_deref(), &words.call(quantity), now).unwrap();
-        assert_eq!(throttle::reply(&outcome.decision), five, "{quantity} after {ms} ms");
-        record = record_of(&outcome).or(record);
+        let now = 1_800_000_000_000_000 + ms * 1_000;
+        let (decision, stored) = decide(record.as_deref(), &words.call(quantity), now).unwrap();
+        assert_eq!(throttle::reply(&decision), five, "{quantity} after {ms} ms");
+        record = stored.map(|(stored, _)| stored.as_bytes().to_vec()).or(record);
     }
 }
