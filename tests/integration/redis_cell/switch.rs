@@ -1,6 +1,6 @@
 //! `rl.cl-throttle`: who owns the name `CL.THROTTLE`, and how it passes from one module to the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redis::Value;
 
@@ -10,9 +10,12 @@ use crate::harness::{Server, Stream, cell_module, module_path};
 const SENTENCE: &str = "<rl> does not load: cannot create the command cl.throttle: another module has one of that name; \
                         unload that module first, or set rl.cl-throttle to no";
 
+/// Which of the two modules are loaded; servers have some of their own.
 fn modules(server: &Server) -> BTreeSet<String> {
-    let modules: Vec<std::collections::BTreeMap<String, Value>> = server.get("MODULE LIST");
-    modules.into_iter().map(|mut module| redis::from_redis_value(module.remove("name").unwrap()).unwrap()).collect()
+    let modules: Vec<BTreeMap<String, Value>> = server.get("MODULE LIST");
+    let name = |mut module: BTreeMap<_, _>| redis::from_redis_value(module.remove("name").unwrap()).unwrap();
+    let both = names(&["redis-cell", "rl"]);
+    modules.into_iter().map(name).filter(|name| both.contains(name)).collect()
 }
 
 fn names(names: &[&str]) -> BTreeSet<String> {
