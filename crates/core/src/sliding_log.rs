@@ -99,11 +99,20 @@ impl Events<'_> {
     /// The first event from `first` on that still counts at `now` in a window of length `window`.
     #[inline(always)]
     fn first_living(&self, first: usize, window: Interval, now: Timestamp) -> usize {
-        let dead = |index| self.time(index).after(window.span()) <= now;
-        if first >= self.len() || !dead(first) {
+        let dead = |time: Timestamp| time.after(window.span()) <= now;
+        if first >= self.len() || !dead(self.time(first)) {
             return first;
         }
-        Self::search(first.saturating_add(1), self.len(), dead)
+        // As arrays the events are searched without a multiplication or a bounds check a step.
+        if self.weighted {
+            let (events, _) = self.bytes.as_chunks::<WEIGHTED>();
+            let from = events.get(first..).unwrap_or_default();
+            first.saturating_add(from.partition_point(|event| dead(time_of(event))))
+        } else {
+            let (events, _) = self.bytes.as_chunks::<UNIT>();
+            let from = events.get(first..).unwrap_or_default();
+            first.saturating_add(from.partition_point(|event| dead(time_of(event))))
+        }
     }
 
     /// When enough events have left, in order from `first`, to take `weight` with them.
@@ -118,6 +127,12 @@ impl Events<'_> {
         };
         self.time(index).after(window.span())
     }
+}
+
+/// The time that an event begins with.
+#[inline(always)]
+fn time_of<const N: usize>(event: &[u8; N]) -> Timestamp {
+    event.first_chunk::<8>().map_or(Timestamp::default(), |time| Timestamp::from_micros(u64::from_le_bytes(*time)))
 }
 
 impl<'a> Log<'a> {
