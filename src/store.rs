@@ -3,12 +3,16 @@
 use std::ffi::CStr;
 
 use limiter_core::block::{BLOCK_LEN, Block};
-use limiter_core::call::{self, Change, Outcome};
+use limiter_core::bucket::Bucket;
+use limiter_core::call::{self, Change, Limit, Outcome};
 use limiter_core::decision::Decision;
 use limiter_core::expiry::Expiry;
+use limiter_core::fixed_window::{FixedLimit, FixedWindow};
 use limiter_core::general::{self, Extra};
-use limiter_core::record::RecordError;
+use limiter_core::meter::{self, Meter, Then};
+use limiter_core::record::{RecordError, Small};
 use limiter_core::request::Call;
+use limiter_core::sliding_counter::SlidingCounter;
 use limiter_core::sliding_log::{Event, Rewrite};
 use limiter_core::throttle::{self, Throttle};
 use limiter_core::time::Timestamp;
@@ -54,8 +58,91 @@ pub fn update(
     now: Timestamp,
     event: &'static CStr,
 ) -> Result<Decision, Error<'static>> {
+    let key = WriteKey::open(ctx, name);
+    match call.limit {
+        Limit::TokenBucket(limit) => small::<Bucket>(ctx, key, name, call, &limit, now, event),
+        Limit::Gcra(limit) => small::<Bucket>(ctx, key, name, call, &limit, now, event),
+        Limit::Fixed(limit, opening) => {
+            small::<FixedWindow>(ctx, key, name, call, &FixedLimit { limit, opening }, now, event)
+        }
+        Limit::SlidingCounter(limit) => small::<SlidingCounter>(ctx, key, name, call, &limit, now, event),
+        Limit::SlidingLog(_) => update_log(ctx, key, name, call, now, event),
+    }
+}
+
+#[inline(always)]
+fn small<'a, M: Meter>(
+    ctx: Context,
+    mut key: WriteKey<'a>,
+    name: KeyName<'a>,
+    call: &Call,
+    limit: &M::Limit,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Result<Decision, Error<'static>> {
+    let algorithm = call.limit.algorithm();
+    let wanted = Some(algorithm);
+    let record = match key.value() {
+        Value::String(bytes) => Some(bytes),
+        Value::Missing => None,
+        Value::Other(kind) => return Err(Error::Type(kind, wanted)),
+    };
+    let stored = match meter::read::<M>(record, algorithm) {
+        Ok(stored) => stored,
+        Err(RecordError::Extended) => {
+            return decide_in_general(ctx, &mut key, name, call, now, event).map(|(decision, _)| decision);
+        }
+        Err(error) => return Err(Error::Record(error, wanted)),
+    };
+    meter::call(stored, algorithm, limit, now, call.cost, Write { ctx, key: &mut key, name, cost: call.cost, event })
+}
+
+/// Replicates and stores what a call has changed.
+struct Write<'k, 'a> {
+    ctx: Context,
+    key: &'k mut WriteKey<'a>,
+    name: KeyName<'a>,
+    cost: u64,
+    event: &'static CStr,
+}
+
+impl Then<(Small, Expiry)> for Write<'_, '_> {
+    type Output = Result<Decision, Error<'static>>;
+
+    #[inline(always)]
+    fn unchanged(self, decision: Decision) -> Self::Output {
+        Ok(decision)
+    }
+
+    #[inline(always)]
+    fn changed(self, decision: Decision, (record, expiry): (Small, Expiry)) -> Self::Output {
+        replace(self.ctx, self.key, self.name, record.as_bytes(), expiry)?;
+        made(self.ctx, self.name, self.cost, &decision, self.event);
+        Ok(decision)
+    }
+}
+
+/// Tells those who want to know that a call has changed its key.
+#[inline(always)]
+fn made(ctx: Context, name: KeyName<'_>, cost: u64, decision: &Decision, event: &'static CStr) {
+    ctx.changed(name);
+    // The clock rule also stores for calls that take nothing: those are a change, but no event.
+    if decision.allowed() && cost != 0 {
+        ctx.announce(name, event);
+    }
+}
+
+/// [`update`] for the one limiter whose state has no bound: it is read, lengthened and written where it lies.
+#[inline(always)]
+fn update_log(
+    ctx: Context,
+    mut key: WriteKey<'_>,
+    name: KeyName<'_>,
+    call: &Call,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Result<Decision, Error<'static>> {
     let wanted = Some(call.limit.algorithm());
-    let mut key = WriteKey::open(ctx, name);
     let record = match key.value() {
         Value::String(bytes) => Some(bytes),
         Value::Missing => None,
@@ -83,11 +170,7 @@ pub fn update(
             replace(ctx, &mut key, name, record, expiry)?;
         }
     }
-    ctx.changed(name);
-    // The clock rule also stores for calls that take nothing: those are a change, but no event.
-    if decision.allowed() && call.cost != 0 {
-        ctx.announce(name, event);
-    }
+    made(ctx, name, call.cost, &decision, event);
     Ok(decision)
 }
 

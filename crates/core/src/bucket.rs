@@ -10,7 +10,7 @@
 use crate::decision::{Decision, Retry};
 use crate::exact::{product, quotient, quotient_up, quotient_up_u64};
 use crate::limit::BucketLimit;
-use crate::meter::Meter;
+use crate::meter::{Meter, Then};
 use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Span, Timestamp};
 
@@ -93,7 +93,13 @@ impl Meter for Bucket {
     type Limit = BucketLimit;
 
     #[inline(always)]
-    fn decide(stored: Option<Self>, limit: &BucketLimit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
+    fn decide<T: Then<Self>>(
+        stored: Option<Self>,
+        limit: &BucketLimit,
+        now: Timestamp,
+        cost: u64,
+        then: T,
+    ) -> T::Output {
         let rate = limit.rate();
         let period = rate.period;
         let (mut debt, mut behind, mut idle_in, mut updated) = (0, Span::ZERO, Span::ZERO, now);
@@ -119,7 +125,7 @@ impl Meter for Bucket {
             let state = Self { debt: wanted, updated, limit: *limit };
             let used = quotient_up_u64(wanted, period.get());
             let reset = state.drain().plus(behind);
-            return (Decision { limit: limit.capacity(), used, retry: Retry::Now, reset }, Some(state));
+            return then.changed(Decision { limit: limit.capacity(), used, retry: Retry::Now, reset }, state);
         }
 
         let used = quotient_up_u64(debt, period.get());
@@ -131,7 +137,11 @@ impl Meter for Bucket {
             Retry::After(flows_back(wanted.saturating_sub(full), limit, idle_in).plus(behind))
         };
         let reset = if debt == 0 { Span::ZERO } else { flows_back(debt, limit, idle_in).plus(behind) };
-        (Decision { limit: limit.capacity(), used, retry, reset }, corrected)
+        let decision = Decision { limit: limit.capacity(), used, retry, reset };
+        match corrected {
+            None => then.unchanged(decision),
+            Some(state) => then.changed(decision, state),
+        }
     }
 
     #[inline(never)]
@@ -153,11 +163,12 @@ impl Meter for Bucket {
         Self::new(debt.saturating_add(taken), updated, *limit)
     }
 
-    /// Half as long again as it matters: a bucket in steady use moves its expiry now and then, not at each call.
+    /// Three quarters as long again as it matters, so that a bucket in use moves its expiry now and then, not at each
+    /// call: debt may grow by as much, or a quarter of it flow back, before the expiry no longer fits.
     #[inline(always)]
     fn expires(&self, now: Timestamp) -> (Timestamp, Span) {
         let ends = self.ends();
-        (ends, Span::from_micros(ends.since(now).micros() / 2))
+        (ends, Span::from_micros((ends.since(now).micros() / 4).saturating_mul(3)))
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::expiry::Expiry;
 use crate::fixed_window::{FixedLimit, FixedWindow, Opening};
 use crate::general;
 use crate::limit::{BucketLimit, WindowLimit};
-use crate::meter;
+use crate::meter::{self, Meter, SideBySide};
 use crate::options::Options;
 use crate::record::{self, Algorithm, Record, RecordError, Small};
 use crate::sliding_counter::SlidingCounter;
@@ -98,17 +98,31 @@ pub fn decide<'a>(
     cost: u64,
 ) -> Result<Outcome<'a>, RecordError> {
     match limit {
-        Limit::TokenBucket(limit) => meter::call::<Bucket>(record, Algorithm::TokenBucket, limit, now, cost),
-        Limit::Gcra(limit) => meter::call::<Bucket>(record, Algorithm::Gcra, limit, now, cost),
+        Limit::TokenBucket(limit) => collected::<Bucket>(record, Algorithm::TokenBucket, limit, now, cost),
+        Limit::Gcra(limit) => collected::<Bucket>(record, Algorithm::Gcra, limit, now, cost),
         Limit::Fixed(limit, opening) => {
             let limit = FixedLimit { limit: *limit, opening: *opening };
-            meter::call::<FixedWindow>(record, Algorithm::Fixed, &limit, now, cost)
+            collected::<FixedWindow>(record, Algorithm::Fixed, &limit, now, cost)
         }
         Limit::SlidingLog(limit) => sliding_log::call(record, limit, now, cost),
         Limit::SlidingCounter(limit) => {
-            meter::call::<SlidingCounter>(record, Algorithm::SlidingCounter, limit, now, cost)
+            collected::<SlidingCounter>(record, Algorithm::SlidingCounter, limit, now, cost)
         }
     }
+}
+
+#[inline(always)]
+fn collected<'a, M: Meter>(
+    record: Option<&'a [u8]>,
+    algorithm: Algorithm,
+    limit: &M::Limit,
+    now: Timestamp,
+    cost: u64,
+) -> Result<Outcome<'a>, RecordError> {
+    let stored = meter::read::<M>(record, algorithm)?;
+    let (decision, change) = meter::call(stored, algorithm, limit, now, cost, SideBySide);
+    let change = change.map_or(Change::None, |(record, expiry)| Change::Replace { record, expiry });
+    Ok(Outcome { decision, change })
 }
 
 /// What a record tells of itself.

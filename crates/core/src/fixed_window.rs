@@ -4,7 +4,7 @@
 
 use crate::decision::{Decision, Retry};
 use crate::limit::WindowLimit;
-use crate::meter::Meter;
+use crate::meter::{Meter, Then};
 use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Interval, Span, Timestamp};
 
@@ -68,18 +68,24 @@ impl FixedWindow {
 
 /// What a call enforces: at most `limit.limit()` a window, which starts as `opening` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FixedLimit {
+pub struct FixedLimit {
     /// The limit and the window.
-    pub(crate) limit: WindowLimit,
+    pub limit: WindowLimit,
     /// Where a new window starts.
-    pub(crate) opening: Opening,
+    pub opening: Opening,
 }
 
 impl Meter for FixedWindow {
     type Limit = FixedLimit;
 
     #[inline(always)]
-    fn decide(stored: Option<Self>, limit: &FixedLimit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
+    fn decide<T: Then<Self>>(
+        stored: Option<Self>,
+        limit: &FixedLimit,
+        now: Timestamp,
+        cost: u64,
+        then: T,
+    ) -> T::Output {
         let FixedLimit { limit, opening } = limit;
         let (mut used, mut start, mut window, mut reset) = (0, None, limit.window(), Span::ZERO);
         let mut corrected = None;
@@ -105,7 +111,7 @@ impl Meter for FixedWindow {
             let updated = now.max(Timestamp::from_micros(start.try_into().unwrap_or(0)));
             let state = Self { start, updated, used: wanted, limit: limit.lasting(window) };
             let reset = state.end(window).since(now);
-            return (Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, Some(state));
+            return then.changed(Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, state);
         }
 
         let retry = if cost == 0 {
@@ -115,7 +121,11 @@ impl Meter for FixedWindow {
         } else {
             Retry::After(reset)
         };
-        (Decision { limit: limit.limit(), used, retry, reset }, corrected)
+        let decision = Decision { limit: limit.limit(), used, retry, reset };
+        match corrected {
+            None => then.unchanged(decision),
+            Some(state) => then.changed(decision, state),
+        }
     }
 
     /// No slack beyond the least: within a window the expiry stays where it is.

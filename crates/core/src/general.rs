@@ -9,7 +9,7 @@ use crate::call::{Change, Limit};
 use crate::decision::{Decision, Retry};
 use crate::expiry::Expiry;
 use crate::fixed_window::{FixedLimit, FixedWindow};
-use crate::meter::Meter;
+use crate::meter::{Meter, SideBySide};
 use crate::options::Options;
 use crate::record::{Algorithm, Opened, RecordError, Stored, open};
 use crate::sliding_counter::SlidingCounter;
@@ -163,8 +163,9 @@ impl<'a, M: Meter> State<'a> for M {
         M::decode(wide, fields)
     }
 
+    #[inline(never)]
     fn decide(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
-        <M as Meter>::decide(stored, limit, now, cost)
+        <M as Meter>::decide(stored, limit, now, cost, SideBySide)
     }
 
     fn count(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<Self> {

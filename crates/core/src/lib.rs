@@ -25,7 +25,7 @@ pub mod fixed_window;
 pub mod general;
 pub mod limit;
 pub mod memo;
-mod meter;
+pub mod meter;
 pub mod options;
 pub mod record;
 pub mod request;

@@ -1,28 +1,33 @@
 //! The limiters whose state has a bounded size, and the one flow of a call on them: decode, decide, encode.
 
-use crate::call::{Change, Outcome};
 use crate::decision::Decision;
 use crate::expiry::Expiry;
 use crate::record::{Algorithm, RecordError, Small, Stored, open_as};
 use crate::time::{Span, Timestamp};
 
 /// State of bounded size.
-pub(crate) trait Meter: Copy {
+pub trait Meter: Copy {
     /// What a call enforces.
     type Limit;
 
     /// Decides a call of `cost` at `now`, and answers the state to store, if it is to change.
     ///
     /// State changes when a cost above 0 is admitted, or by the clock rule; nothing else tells a change.
-    fn decide(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> (Decision, Option<Self>);
+    fn decide<T: Then<Self>>(
+        stored: Option<Self>,
+        limit: &Self::Limit,
+        now: Timestamp,
+        cost: u64,
+        then: T,
+    ) -> T::Output;
 
     /// The state after a refused call that counts: usage is what it would be had the call been admitted, at most the
     /// limit, and never less than it was. `None` if that is no change. The clock rule has been applied.
     #[inline(never)]
     fn count(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<Self> {
-        let (decision, _) = Self::decide(stored, limit, now, 0);
+        let (decision, _) = Self::decide(stored, limit, now, 0, SideBySide);
         let counted = cost.min(decision.remaining());
-        if counted == 0 { None } else { Self::decide(stored, limit, now, counted).1 }
+        if counted == 0 { None } else { Self::decide(stored, limit, now, counted, SideBySide).1 }
     }
 
     /// The state after a call that was refused now, but is admitted as of the end of its wait. `None` for state that cannot
@@ -42,34 +47,85 @@ pub(crate) trait Meter: Copy {
     fn encode(stored: &Stored<Self>, algorithm: Algorithm) -> Small;
 }
 
-/// A call on state of bounded size. Inlined with all it calls: in one function per command, nothing is copied between
-/// the steps.
+/// Reads the record of a state, and checks that it belongs to `algorithm`.
 #[inline(always)]
-pub(crate) fn call<'a, M: Meter>(
-    record: Option<&'a [u8]>,
+pub fn read<M: Meter>(record: Option<&[u8]>, algorithm: Algorithm) -> Result<Option<Stored<M>>, RecordError> {
+    let Some(record) = record else { return Ok(None) };
+    let (wide, fields) = open_as(record, algorithm)?;
+    match M::decode(wide, fields) {
+        Some(stored) => Ok(Some(stored)),
+        None => Err(RecordError::Foreign),
+    }
+}
+
+/// What follows a verdict. It is compiled into each place that comes to one, so that no change is carried about in memory,
+/// and a refusal has nothing of it.
+pub trait Then<C> {
+    /// What it comes to.
+    type Output;
+
+    /// The state stays as it is.
+    fn unchanged(self, decision: Decision) -> Self::Output;
+
+    /// The state becomes `change`.
+    fn changed(self, decision: Decision, change: C) -> Self::Output;
+}
+
+/// Nothing follows: verdict and change are answered side by side.
+pub struct SideBySide;
+
+impl<C> Then<C> for SideBySide {
+    type Output = (Decision, Option<C>);
+
+    #[inline(always)]
+    fn unchanged(self, decision: Decision) -> Self::Output {
+        (decision, None)
+    }
+
+    #[inline(always)]
+    fn changed(self, decision: Decision, change: C) -> Self::Output {
+        (decision, Some(change))
+    }
+}
+
+/// A call on state of bounded size: `then` is given the verdict, and the record to store with its expiry, if it is to
+/// change. Inlined with all it calls: in one function per command, nothing is copied between the steps.
+#[inline(always)]
+pub fn call<M: Meter, T: Then<(Small, Expiry)>>(
+    stored: Option<Stored<M>>,
     algorithm: Algorithm,
     limit: &M::Limit,
     now: Timestamp,
     cost: u64,
-) -> Result<Outcome<'a>, RecordError> {
-    let (stored, expiry_ms) = match record {
+    then: T,
+) -> T::Output {
+    let (state, expiry_ms) = match stored {
         None => (None, None),
-        Some(bytes) => {
-            let (wide, fields) = open_as(bytes, algorithm)?;
-            match M::decode(wide, fields) {
-                Some(Stored { state, expiry_ms }) => (Some(state), Some(expiry_ms)),
-                None => return Err(RecordError::Foreign),
-            }
-        }
+        Some(Stored { state, expiry_ms }) => (Some(state), Some(expiry_ms)),
     };
-    let (decision, state) = M::decide(stored, limit, now, cost);
-    let change = match state {
-        None => Change::None,
-        Some(state) => {
-            let (needed, slack) = state.expires(now);
-            let expiry = Expiry::plan(expiry_ms, needed, now, slack);
-            Change::Replace { record: M::encode(&Stored { state, expiry_ms: expiry.at_ms }, algorithm), expiry }
-        }
-    };
-    Ok(Outcome { decision, change })
+    M::decide(state, limit, now, cost, Encoded { algorithm, expiry_ms, now, then })
+}
+
+/// Writes the record of a state that has changed.
+struct Encoded<T> {
+    algorithm: Algorithm,
+    expiry_ms: Option<u64>,
+    now: Timestamp,
+    then: T,
+}
+
+impl<M: Meter, T: Then<(Small, Expiry)>> Then<M> for Encoded<T> {
+    type Output = T::Output;
+
+    #[inline(always)]
+    fn unchanged(self, decision: Decision) -> T::Output {
+        self.then.unchanged(decision)
+    }
+
+    #[inline(always)]
+    fn changed(self, decision: Decision, state: M) -> T::Output {
+        let (needed, slack) = state.expires(self.now);
+        let expiry = Expiry::plan(self.expiry_ms, needed, self.now, slack);
+        self.then.changed(decision, (M::encode(&Stored { state, expiry_ms: expiry.at_ms }, self.algorithm), expiry))
+    }
 }

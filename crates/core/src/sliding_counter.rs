@@ -6,7 +6,7 @@
 use crate::decision::{Decision, Retry};
 use crate::exact::{narrow, product, quotient, quotient_up_u64};
 use crate::limit::WindowLimit;
-use crate::meter::Meter;
+use crate::meter::{Meter, Then};
 use crate::record::{self, Algorithm, Small, Stored};
 use crate::time::{Interval, Span, Timestamp};
 
@@ -137,7 +137,13 @@ impl Meter for SlidingCounter {
     /// While the call's window differs from the stored one, the stored window decides; an admitted call then restates the
     /// usage, rounded up, as the count of its own current window.
     #[inline(always)]
-    fn decide(stored: Option<Self>, limit: &WindowLimit, now: Timestamp, cost: u64) -> (Decision, Option<Self>) {
+    fn decide<T: Then<Self>>(
+        stored: Option<Self>,
+        limit: &WindowLimit,
+        now: Timestamp,
+        cost: u64,
+        then: T,
+    ) -> T::Output {
         let (mut stored, mut corrected) = (stored, None);
         if let Some(state) = stored
             && state.is_of_a_wrong_clock(now)
@@ -157,7 +163,7 @@ impl Meter for SlidingCounter {
             };
             let state = Self { updated: now.max(counts.start), current, previous, limit: *limit };
             let reset = state.ends().since(now);
-            return (Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, Some(state));
+            return then.changed(Decision { limit: limit.limit(), used: wanted, retry: Retry::Now, reset }, state);
         }
 
         let reset = if used == 0 { Span::ZERO } else { counts.wait(counts.clears_after(), now) };
@@ -166,7 +172,11 @@ impl Meter for SlidingCounter {
             None => Retry::Never,
             Some(free) => Retry::After(counts.wait(counts.fits_after(free), now)),
         };
-        (Decision { limit: limit.limit(), used, retry, reset }, corrected)
+        let decision = Decision { limit: limit.limit(), used, retry, reset };
+        match corrected {
+            None => then.unchanged(decision),
+            Some(state) => then.changed(decision, state),
+        }
     }
 
     /// State lives two windows. A whole window of slack covers the end of the next one too.

@@ -9,8 +9,8 @@ const HOUR: i64 = H / MS;
 fn rewritten(name: &str) -> (String, i64) {
     let limits = |expiry| [2, 2, HOUR, expiry];
     match name {
-        "TOKENBUCKET" => (bucket(TOKENBUCKET, START, 2 * H, limits(HOUR * 3 / 2)), HOUR * 3 / 2),
-        "GCRA" => (bucket(GCRA, START, 2 * H, limits(HOUR * 3 / 2)), HOUR * 3 / 2),
+        "TOKENBUCKET" => (bucket(TOKENBUCKET, START, 2 * H, limits(HOUR * 7 / 4)), HOUR * 7 / 4),
+        "GCRA" => (bucket(GCRA, START, 2 * H, limits(HOUR * 7 / 4)), HOUR * 7 / 4),
         "FIXED" => (fixed(START, START, limits(HOUR + 1_000)), HOUR + 1_000),
         "SLIDINGCOUNTER" => (counter(START, [2, 0, 2, HOUR, 3 * HOUR]), 3 * HOUR),
         "SLIDINGLOG" => (log(LOG | WIDE, [2, 0, HOUR, START_MS + HOUR * 3 / 2], &[START, 2]), HOUR * 3 / 2),
@@ -64,7 +64,8 @@ fn an_admitted_call_sends_the_rewrite_and_its_own_usage_at_once() {
     watched.admitted("RL.SLIDINGLOG k 3 1h", &[format!("SET k {record} PXAT {expiry}")]);
 
     let mut watched = from_the_future("TOKENBUCKET", "2 2/h");
-    let expiry = HOUR * 9 / 4;
+    // Three tokens take an hour and a half.
+    let expiry = HOUR * 3 / 2 * 7 / 4;
     let record = bucket(TOKENBUCKET, START, 3 * H, [3, 2, HOUR, expiry]);
     watched.admitted("RL.TOKENBUCKET k 3 2/h", &[format!("SET k {record} PXAT {}", START_MS + expiry)]);
 }

@@ -14,18 +14,19 @@ fn a_bucket_sends_its_debt_and_its_expiry_when_that_moves() {
         let mut watched = Watched::start();
         let call = format!("RL.{name} k 10 60/m");
         let record = |at, debt, expiry| bucket(kind, START + at, debt, [10, 60, M / MS, expiry]);
-        // Full again in 1 s, it may live 2 s; in 2 s, that still does; in 3 s, it becomes half as long again.
+        // Full again in 1 s, it may live 2 s; in 2 s, that still does; in 3 s, it becomes three quarters as
+        // long again.
         watched.admitted(&call, &set("k", record(0, M, 2_000), Some(2_000)));
         watched.admitted(&call, &set("k", record(0, 2 * M, 2_000), None));
-        watched.admitted(&call, &set("k", record(0, 3 * M, 4_500), Some(4_500)));
+        watched.admitted(&call, &set("k", record(0, 3 * M, 5_250), Some(5_250)));
         // 1.5 tokens have come back, and the record counts its expiry from its own time.
         let at = 1_500 * MS;
         watched.server.set_clock(START + at);
-        watched.admitted(&format!("{call} 2"), &set("k", record(at, 3 * M + M / 2, 5_250), Some(6_750)));
+        watched.admitted(&format!("{call} 3"), &set("k", record(at, 4 * M + M / 2, 7_875), Some(9_375)));
         let at = at + 1_001;
         watched.server.set_clock(START + at);
-        let debt = 3 * M + M / 2 - 60 * 1_001;
-        watched.admitted(&format!("{call} 1"), &set("k", record(at, debt + M, 5_249), None));
+        let debt = 4 * M + M / 2 - 60 * 1_001;
+        watched.admitted(&format!("{call} 1"), &set("k", record(at, debt + M, 7_874), None));
     }
 }
 
@@ -34,7 +35,7 @@ fn a_bucket_beyond_the_compact_form_sends_the_wide_one() {
     let mut watched = Watched::start();
     let limits = [1_000_000_000_000, 1_000_000_000_000, 3650 * DAY / MS];
     let debt = 1_000_000_000_000 * i128::from(3650 * DAY);
-    let expiry = 3650 * DAY / MS * 3 / 2;
+    let expiry = 3650 * DAY / MS * 7 / 4;
     let record = wide_bucket(GCRA, START, debt, [limits[0], limits[1], limits[2], START_MS + expiry]);
     let call = "RL.GCRA k 1000000000000 1000000000000/3650d 1000000000000";
     watched.admitted(call, &set("k", record, Some(expiry)));
