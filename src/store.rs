@@ -10,7 +10,7 @@ use limiter_core::expiry::Expiry;
 use limiter_core::fixed_window::{FixedLimit, FixedWindow};
 use limiter_core::general::{self, Extra};
 use limiter_core::meter::{self, Meter, Then};
-use limiter_core::record::{RecordError, Small};
+use limiter_core::record::{Algorithm, Small};
 use limiter_core::request::Call;
 use limiter_core::sliding_counter::SlidingCounter;
 use limiter_core::sliding_log::{Event, Rewrite};
@@ -47,134 +47,114 @@ pub fn release() {
     }
 }
 
-/// Takes one decision on a key: reads its state, replicates the effect, and only if that was accepted writes it.
+/// Takes the decision of a call without options on a key that holds a plain record, or nothing: reads its state,
+/// replicates the effect, and only if that was accepted writes it.
 ///
-/// An admitted call announces `event` to those who listen to the event class `module`.
+/// `None` is any other key, or an effect that was not accepted: nothing has changed, and [`update_in_general`] has the
+/// decision or the error. An admitted call announces `event` to those who listen to the event class `module`.
 #[inline(always)]
 pub fn update(
     ctx: Context,
     name: KeyName<'_>,
-    call: &Call,
+    limit: &Limit,
+    cost: u64,
     now: Timestamp,
     event: &'static CStr,
-) -> Result<Decision, Error<'static>> {
+) -> Option<Decision> {
     let key = WriteKey::open(ctx, name);
-    match call.limit {
-        Limit::TokenBucket(limit) => small::<Bucket>(ctx, key, name, call, &limit, now, event),
-        Limit::Gcra(limit) => small::<Bucket>(ctx, key, name, call, &limit, now, event),
+    let write = Write { ctx, key, name, cost, event };
+    match limit {
+        Limit::TokenBucket(limit) => write.small::<Bucket>(Algorithm::TokenBucket, limit, now),
+        Limit::Gcra(limit) => write.small::<Bucket>(Algorithm::Gcra, limit, now),
         Limit::Fixed(limit, opening) => {
-            small::<FixedWindow>(ctx, key, name, call, &FixedLimit { limit, opening }, now, event)
+            write.small::<FixedWindow>(Algorithm::Fixed, &FixedLimit { limit: *limit, opening: *opening }, now)
         }
-        Limit::SlidingCounter(limit) => small::<SlidingCounter>(ctx, key, name, call, &limit, now, event),
-        Limit::SlidingLog(_) => update_log(ctx, key, name, call, now, event),
+        Limit::SlidingCounter(limit) => write.small::<SlidingCounter>(Algorithm::SlidingCounter, limit, now),
+        Limit::SlidingLog(_) => write.log(limit, now),
     }
 }
 
-#[inline(always)]
-fn small<'a, M: Meter>(
+/// What an admitted call writes to, and whom it tells.
+struct Write<'a> {
     ctx: Context,
-    mut key: WriteKey<'a>,
-    name: KeyName<'a>,
-    call: &Call,
-    limit: &M::Limit,
-    now: Timestamp,
-    event: &'static CStr,
-) -> Result<Decision, Error<'static>> {
-    let algorithm = call.limit.algorithm();
-    let wanted = Some(algorithm);
-    let record = match key.value() {
-        Value::String(bytes) => Some(bytes),
-        Value::Missing => None,
-        Value::Other(kind) => return Err(Error::Type(kind, wanted)),
-    };
-    let stored = match meter::read::<M>(record, algorithm) {
-        Ok(stored) => stored,
-        Err(RecordError::Extended) => {
-            return decide_in_general(ctx, &mut key, name, call, now, event).map(|(decision, _)| decision);
-        }
-        Err(error) => return Err(Error::Record(error, wanted)),
-    };
-    meter::call(stored, algorithm, limit, now, call.cost, Write { ctx, key: &mut key, name, cost: call.cost, event })
-}
-
-/// Replicates and stores what a call has changed.
-struct Write<'k, 'a> {
-    ctx: Context,
-    key: &'k mut WriteKey<'a>,
+    key: WriteKey<'a>,
     name: KeyName<'a>,
     cost: u64,
     event: &'static CStr,
 }
 
-impl Then<(Small, Expiry)> for Write<'_, '_> {
-    type Output = Result<Decision, Error<'static>>;
+impl Write<'_> {
+    /// State of bounded size: it is copied out of its record, and the new record is put in its place.
+    #[inline(always)]
+    fn small<M: Meter>(self, algorithm: Algorithm, limit: &M::Limit, now: Timestamp) -> Option<Decision> {
+        let record = match self.key.value() {
+            Value::String(bytes) => Some(bytes),
+            Value::Missing => None,
+            Value::Other(_) => return None,
+        };
+        let stored = meter::read::<M>(record, algorithm).ok()?;
+        let cost = self.cost;
+        meter::call(stored, algorithm, limit, now, cost, self)
+    }
+
+    /// The one limiter whose state has no bound: it is read, lengthened and written where it lies.
+    #[inline(always)]
+    fn log(mut self, limit: &Limit, now: Timestamp) -> Option<Decision> {
+        let record = match self.key.value() {
+            Value::String(bytes) => Some(bytes),
+            Value::Missing => None,
+            Value::Other(_) => return None,
+        };
+        let Outcome { decision, change } = call::decide(record, limit, now, self.cost).ok()?;
+        match change {
+            Change::None => return Some(decision),
+            Change::Replace { record, expiry } => {
+                replace(self.ctx, &mut self.key, self.name, record.as_bytes(), expiry).ok()?;
+            }
+            Change::Append { event, header, expiry_ms, filling } => {
+                let growth = if filling { Growth::Tight } else { Growth::Doubled };
+                let header: &[u8] = header.as_ref().map_or(&[], <[u8; _]>::as_slice);
+                append(self.ctx, &mut self.key, self.name, &event, header, expiry_ms, growth).ok()?;
+            }
+            Change::Rewrite { rewrite, expiry } => {
+                let mut small = [0; ON_STACK];
+                let mut large = Vec::new();
+                let record = render(&rewrite, None, &mut small, &mut large).ok()?;
+                replace(self.ctx, &mut self.key, self.name, record, expiry).ok()?;
+            }
+        }
+        self.tell(&decision);
+        Some(decision)
+    }
+
+    /// Tells those who want to know that the call has changed its key.
+    #[inline(always)]
+    fn tell(&self, decision: &Decision) {
+        self.ctx.changed(self.name);
+        // The clock rule also stores for calls that take nothing: those are a change, but no event.
+        if decision.allowed() && self.cost != 0 {
+            self.ctx.announce(self.name, self.event);
+        }
+    }
+}
+
+impl Then<(Small, Expiry)> for Write<'_> {
+    type Output = Option<Decision>;
 
     #[inline(always)]
     fn unchanged(self, decision: Decision) -> Self::Output {
-        Ok(decision)
+        Some(decision)
     }
 
     #[inline(always)]
-    fn changed(self, decision: Decision, (record, expiry): (Small, Expiry)) -> Self::Output {
-        replace(self.ctx, self.key, self.name, record.as_bytes(), expiry)?;
-        made(self.ctx, self.name, self.cost, &decision, self.event);
-        Ok(decision)
+    fn changed(mut self, decision: Decision, (record, expiry): (Small, Expiry)) -> Self::Output {
+        replace(self.ctx, &mut self.key, self.name, record.as_bytes(), expiry).ok()?;
+        self.tell(&decision);
+        Some(decision)
     }
 }
 
-/// Tells those who want to know that a call has changed its key.
-#[inline(always)]
-fn made(ctx: Context, name: KeyName<'_>, cost: u64, decision: &Decision, event: &'static CStr) {
-    ctx.changed(name);
-    // The clock rule also stores for calls that take nothing: those are a change, but no event.
-    if decision.allowed() && cost != 0 {
-        ctx.announce(name, event);
-    }
-}
-
-/// [`update`] for the one limiter whose state has no bound: it is read, lengthened and written where it lies.
-#[inline(always)]
-fn update_log(
-    ctx: Context,
-    mut key: WriteKey<'_>,
-    name: KeyName<'_>,
-    call: &Call,
-    now: Timestamp,
-    event: &'static CStr,
-) -> Result<Decision, Error<'static>> {
-    let wanted = Some(call.limit.algorithm());
-    let record = match key.value() {
-        Value::String(bytes) => Some(bytes),
-        Value::Missing => None,
-        Value::Other(kind) => return Err(Error::Type(kind, wanted)),
-    };
-    let Outcome { decision, change } = match call::decide(record, &call.limit, now, call.cost) {
-        Ok(outcome) => outcome,
-        Err(RecordError::Extended) => {
-            return decide_in_general(ctx, &mut key, name, call, now, event).map(|(decision, _)| decision);
-        }
-        Err(error) => return Err(Error::Record(error, wanted)),
-    };
-    match change {
-        Change::None => return Ok(decision),
-        Change::Replace { record, expiry } => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
-        Change::Append { event, header, expiry_ms, filling } => {
-            let growth = if filling { Growth::Tight } else { Growth::Doubled };
-            let header: &[u8] = header.as_ref().map_or(&[], <[u8; _]>::as_slice);
-            append(ctx, &mut key, name, &event, header, expiry_ms, growth)?;
-        }
-        Change::Rewrite { rewrite, expiry } => {
-            let mut small = [0; ON_STACK];
-            let mut large = Vec::new();
-            let record = render(&rewrite, None, &mut small, &mut large)?;
-            replace(ctx, &mut key, name, record, expiry)?;
-        }
-    }
-    made(ctx, name, call.cost, &decision, event);
-    Ok(decision)
-}
-
-/// The same with options, or on a record that is more than a plain one; answers also the sixth element of the reply.
+/// Takes any decision on any key; answers also the sixth element of the reply.
 #[cold]
 pub fn update_in_general(
     ctx: Context,
@@ -184,18 +164,6 @@ pub fn update_in_general(
     event: &'static CStr,
 ) -> Result<(Decision, Option<Extra>), Error<'static>> {
     let mut key = WriteKey::open(ctx, name);
-    decide_in_general(ctx, &mut key, name, call, now, event)
-}
-
-#[cold]
-fn decide_in_general(
-    ctx: Context,
-    key: &mut WriteKey<'_>,
-    name: KeyName<'_>,
-    call: &Call,
-    now: Timestamp,
-    event: &'static CStr,
-) -> Result<(Decision, Option<Extra>), Error<'static>> {
     let wanted = Some(call.limit.algorithm());
     let record = match key.value() {
         Value::String(bytes) => Some(bytes),
@@ -208,8 +176,8 @@ fn decide_in_general(
     match change {
         Change::None => return Ok((decision, extra)),
         Change::Replace { record, expiry } => match block {
-            None => replace(ctx, key, name, record.as_bytes(), expiry)?,
-            Some(block) => replace(ctx, key, name, block.wrap(record.as_bytes()).as_bytes(), expiry)?,
+            None => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
+            Some(block) => replace(ctx, &mut key, name, block.wrap(record.as_bytes()).as_bytes(), expiry)?,
         },
         Change::Append { event, header, expiry_ms, filling } => {
             let growth = if filling { Growth::Tight } else { Growth::Doubled };
@@ -219,13 +187,13 @@ fn decide_in_general(
                 (Some(plain), None) => plain,
                 (None, None) => &[],
             };
-            append(ctx, key, name, &event, header, expiry_ms, growth)?;
+            append(ctx, &mut key, name, &event, header, expiry_ms, growth)?;
         }
         Change::Rewrite { rewrite, expiry } => {
             let mut small = [0; ON_STACK];
             let mut large = Vec::new();
             let record = render(&rewrite, block.as_ref(), &mut small, &mut large)?;
-            replace(ctx, key, name, record, expiry)?;
+            replace(ctx, &mut key, name, record, expiry)?;
         }
     }
     ctx.changed(name);

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use limiter_core::decision::Decision;
 use limiter_core::general::Extra;
 use limiter_core::memo::Memo;
+use limiter_core::plain;
 use limiter_core::record::Algorithm;
 use limiter_core::request;
 
@@ -57,10 +58,31 @@ impl Handler for SlidingCounter {
     }
 }
 
-/// The one flow of every decision; compiled once for each algorithm.
+/// The one flow of every decision; compiled once for each algorithm. Nearly all calls take the short way through it.
 #[inline(always)]
 fn decide(ctx: Context, args: Arguments<'_>, algorithm: Algorithm, event: &'static CStr) {
-    match attempt(ctx, args, algorithm, event) {
+    match attempt(ctx, args.clone(), algorithm, event) {
+        Some(decision) => {
+            count(algorithm, if decision.allowed() { Ending::Allowed } else { Ending::Refused });
+            ctx.reply_integers(decision.reply());
+        }
+        None => decide_in_general(ctx, args, algorithm, event),
+    }
+}
+
+/// A call without options on a plain record; `None` is any other, and whatever is an error.
+#[inline(always)]
+fn attempt(ctx: Context, mut args: Arguments<'_>, algorithm: Algorithm, event: &'static CStr) -> Option<Decision> {
+    let key = args.key()?;
+    let (limit, cost) = MEMO.with(|memo| plain::call(algorithm, &mut args, config::log_limit_max(), memo))?;
+    store::update(ctx, key, &limit, cost, clock::now(), event)
+}
+
+/// Any call on any record.
+#[cold]
+#[inline(never)]
+fn decide_in_general(ctx: Context, args: Arguments<'_>, algorithm: Algorithm, event: &'static CStr) {
+    match attempt_in_general(ctx, args, algorithm, event) {
         Ok((decision, extra)) => {
             count(algorithm, if decision.allowed() { Ending::Allowed } else { Ending::Refused });
             reply(ctx, &decision, extra);
@@ -72,20 +94,15 @@ fn decide(ctx: Context, args: Arguments<'_>, algorithm: Algorithm, event: &'stat
     }
 }
 
-#[inline(always)]
-fn attempt<'a>(
+fn attempt_in_general<'a>(
     ctx: Context,
     mut args: Arguments<'a>,
     algorithm: Algorithm,
     event: &'static CStr,
 ) -> Result<(Decision, Option<Extra>), Error<'a>> {
     let key = args.key().ok_or(Error::Arity)?;
-    let call = MEMO.with(|memo| request::call_again(algorithm, &mut args, config::log_limit_max(), memo))?;
-    let now = clock::now();
-    if call.options.is_none() {
-        return store::update(ctx, key, &call, now, event).map(|decision| (decision, None));
-    }
-    store::update_in_general(ctx, key, &call, now, event)
+    let call = request::call(algorithm, &mut args, config::log_limit_max())?;
+    store::update_in_general(ctx, key, &call, clock::now(), event)
 }
 
 /// The five integers of every decision, and the sixth of options that have one.

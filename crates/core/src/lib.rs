@@ -27,6 +27,7 @@ pub mod limit;
 pub mod memo;
 pub mod meter;
 pub mod options;
+pub mod plain;
 pub mod record;
 pub mod request;
 pub mod sliding_counter;

@@ -9,7 +9,6 @@ use core::fmt;
 use crate::call::Limit;
 use crate::fixed_window::Opening;
 use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
-use crate::memo::{Given, Memo, Parsed};
 use crate::options::{Options, Reader, is_option};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
@@ -168,37 +167,12 @@ pub fn call<'a>(
     args: &mut impl Iterator<Item = &'a [u8]>,
     log_limit_max: u64,
 ) -> Result<Call, RequestError<'a>> {
-    read(algorithm, args, log_limit_max, None)
-}
-
-/// As [`call`], and remembers the limits for the next call with the same ones.
-///
-/// # Errors
-///
-/// As [`call`].
-#[inline(always)]
-pub fn call_again<'a>(
-    algorithm: Algorithm,
-    args: &mut impl Iterator<Item = &'a [u8]>,
-    log_limit_max: u64,
-    memo: &mut Memo,
-) -> Result<Call, RequestError<'a>> {
-    read(algorithm, args, log_limit_max, Some(memo))
-}
-
-#[inline(always)]
-fn read<'a>(
-    algorithm: Algorithm,
-    args: &mut impl Iterator<Item = &'a [u8]>,
-    log_limit_max: u64,
-    memo: Option<&mut Memo>,
-) -> Result<Call, RequestError<'a>> {
     let limit = match algorithm {
-        Algorithm::TokenBucket => Limit::TokenBucket(bucket("capacity", args, memo)?),
-        Algorithm::Gcra => Limit::Gcra(bucket("burst", args, memo)?),
-        Algorithm::Fixed => Limit::Fixed(window(args, None, memo)?, Opening::FirstCall),
-        Algorithm::SlidingLog => Limit::SlidingLog(window(args, Some(log_limit_max), memo)?),
-        Algorithm::SlidingCounter => Limit::SlidingCounter(window(args, None, memo)?),
+        Algorithm::TokenBucket => Limit::TokenBucket(bucket("capacity", args)?),
+        Algorithm::Gcra => Limit::Gcra(bucket("burst", args)?),
+        Algorithm::Fixed => Limit::Fixed(window(args, None)?, Opening::FirstCall),
+        Algorithm::SlidingLog => Limit::SlidingLog(window(args, Some(log_limit_max))?),
+        Algorithm::SlidingCounter => Limit::SlidingCounter(window(args, None)?),
     };
     let Some(given) = args.next() else { return Ok(Call::plain(limit, 1)) };
     match digits(given) {
@@ -276,57 +250,36 @@ pub fn peek<'a>(args: &mut impl Iterator<Item = &'a [u8]>, log_limit_max: u64) -
     Ok(Peek::Stored { cost: integer("cost", first, COST)? })
 }
 
-#[inline(always)]
-fn bucket<'a>(
-    name: &'static str,
-    args: &mut impl Iterator<Item = &'a [u8]>,
-    memo: Option<&mut Memo>,
-) -> Result<BucketLimit, RequestError<'a>> {
+fn bucket<'a>(name: &'static str, args: &mut impl Iterator<Item = &'a [u8]>) -> Result<BucketLimit, RequestError<'a>> {
     let (capacity, rate) = (required(args)?, required(args)?);
-    if let Some(memo) = memo
-        && let Some(given) = Given::new(capacity, rate, 1)
-    {
-        if let Parsed::Bucket(limit) = memo.recall(&given) {
-            return Ok(limit);
-        }
-        let limit = read_bucket(name, capacity, rate)?;
-        memo.learn(given, Parsed::Bucket(limit));
-        return Ok(limit);
-    }
     Ok(read_bucket(name, capacity, rate)?)
 }
 
-fn read_bucket<'a>(name: &'static str, capacity: &'a [u8], given: &'a [u8]) -> Result<BucketLimit, ArgumentError<'a>> {
+/// `name` is the first argument's in an error.
+pub(crate) fn read_bucket<'a>(
+    name: &'static str,
+    capacity: &'a [u8],
+    given: &'a [u8],
+) -> Result<BucketLimit, ArgumentError<'a>> {
     let capacity = integer(name, capacity, CAPACITY)?;
     BucketLimit::new(capacity, rate(given)?).ok_or_else(|| wrong("rate", given, Expected::Fill))
 }
 
 /// `log_max` is the setting that bounds the limit of a sliding log.
-#[inline(always)]
 fn window<'a>(
     args: &mut impl Iterator<Item = &'a [u8]>,
     log_max: Option<u64>,
-    memo: Option<&mut Memo>,
 ) -> Result<WindowLimit, RequestError<'a>> {
     let (limit, window) = (required(args)?, required(args)?);
-    let log_limit = |given: &'a [u8], parsed: WindowLimit| match log_max {
-        Some(max) if parsed.limit() > max => Err(wrong("limit", given, Expected::LogLimit(max)).into()),
-        _ => Ok(parsed),
-    };
-    if let Some(memo) = memo
-        && let Some(given) = Given::new(limit, window, 2)
-    {
-        if let Parsed::Window(parsed) = memo.recall(&given) {
-            return log_limit(limit, parsed);
-        }
-        let parsed = read_window(limit, window, log_max)?;
-        memo.learn(given, Parsed::Window(parsed));
-        return Ok(parsed);
-    }
     Ok(read_window(limit, window, log_max)?)
 }
 
-fn read_window<'a>(limit: &'a [u8], window: &'a [u8], log_max: Option<u64>) -> Result<WindowLimit, ArgumentError<'a>> {
+/// `log_max` is the setting that bounds the limit of a sliding log.
+pub(crate) fn read_window<'a>(
+    limit: &'a [u8],
+    window: &'a [u8],
+    log_max: Option<u64>,
+) -> Result<WindowLimit, ArgumentError<'a>> {
     let max = log_max.unwrap_or(CAPACITY.max);
     let parsed = digits(limit).filter(|&number| number <= max);
     let wrong_limit = || wrong("limit", limit, log_max.map_or(Expected::Integer(CAPACITY), Expected::LogLimit));
@@ -335,7 +288,7 @@ fn read_window<'a>(limit: &'a [u8], window: &'a [u8], log_max: Option<u64>) -> R
 }
 
 #[inline(always)]
-fn is_aligned(given: &[u8]) -> bool {
+pub(crate) fn is_aligned(given: &[u8]) -> bool {
     given.eq_ignore_ascii_case(b"ALIGNED")
 }
 
@@ -386,7 +339,7 @@ fn wrong_duration<'a>(argument: &'static str, given: &'a [u8], bound: Bound) -> 
     wrong(argument, given, if bare { Expected::Unit(bound) } else { Expected::Duration(bound) })
 }
 
-fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentError<'a>> {
+pub(crate) fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, ArgumentError<'a>> {
     let window = limit.window().millis();
     let ms = millis(given).filter(|&ms| ms < window);
     ms.map(Span::from_millis).ok_or_else(|| wrong("offset", given, Expected::Offset(window)))
@@ -455,7 +408,7 @@ fn unit_ms(unit: &[u8]) -> Option<u64> {
 
 /// `0`, or digits without a leading zero, and nothing else.
 #[inline(always)]
-fn digits(given: &[u8]) -> Option<u64> {
+pub(crate) fn digits(given: &[u8]) -> Option<u64> {
     match number(given) {
         Some((number, [])) => Some(number),
         _ => None,

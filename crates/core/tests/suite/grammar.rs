@@ -7,6 +7,7 @@ use limiter_core::limit::{
 };
 use limiter_core::memo::Memo;
 use limiter_core::options::Options;
+use limiter_core::plain;
 use limiter_core::record::Algorithm;
 use limiter_core::request::{self, ArgumentError, Call, Peek, RequestError};
 use limiter_core::time::{Interval, Span};
@@ -168,8 +169,11 @@ pub fn check_remembered(args: &[&[u8]], log_limits: [u64; 2]) -> Said {
     for log_limit_max in log_limits {
         for algorithm in Algorithm::ALL {
             let alone = request::call(algorithm, &mut args.iter().copied(), log_limit_max);
-            let again = request::call_again(algorithm, &mut args.iter().copied(), log_limit_max, &mut memo);
-            same(&again, &alone, || format!("{algorithm:?} {} again", shown(args)))?;
+            let plain = alone.ok().filter(|call| call.options.is_none());
+            let again = plain::call(algorithm, &mut args.iter().copied(), log_limit_max, &mut memo);
+            same(&again.map(|(limit, cost)| Call::plain(limit, cost)), &plain, || {
+                format!("{algorithm:?} {} again", shown(args))
+            })?;
         }
     }
     Ok(())
