@@ -12,7 +12,7 @@ use crate::decision::{Decision, Retry};
 use crate::exact::{narrow, product, quotient_up};
 use crate::expiry::Expiry;
 use crate::limit::{Bound, BucketLimit, COST, MAX_BURST, PERIOD_S, RATE, Rate};
-use crate::meter::Meter;
+use crate::meter::{Meter, SideBySide};
 use crate::options::Options;
 use crate::record::{Algorithm, Small, Stored};
 use crate::request::{Call, RequestError, integer, unfillable};
@@ -69,7 +69,7 @@ impl Throttle {
 pub fn adopt(bytes: &[u8], call: &Throttle, now: Timestamp) -> Option<(Decision, Option<(Small, Expiry)>)> {
     let debt = Arrival::read(bytes)?.debt(&call.limit, now);
     let stored = (debt > 0).then_some(Bucket { debt, updated: now, limit: call.limit });
-    let (decision, state) = <Bucket as Meter>::decide(stored, &call.limit, now, call.quantity);
+    let (decision, state) = <Bucket as Meter>::decide(stored, &call.limit, now, call.quantity, SideBySide);
     let adopted = state.map(|state| {
         let (needed, slack) = Meter::expires(&state, now);
         let expiry = Expiry::plan(None, needed, now, slack);
