@@ -12,13 +12,14 @@ use std::{
 use crate::harness::{START, Server};
 
 /// The documents that a reader may trust.
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/commands.md",
     "docs/design.md",
     "docs/operations.md",
+    "docs/recipes.md",
     "docs/redis-cell.md",
 ];
 
