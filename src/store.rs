@@ -213,17 +213,27 @@ pub fn throttle(
     now: Timestamp,
     event: &'static CStr,
 ) -> Result<Decision, Error<'static>> {
-    match update(ctx, name, &call.as_gcra(), now, event) {
-        Err(Error::Record(RecordError::Foreign, wanted)) => {
-            let adopted = adopt(ctx, name, call, now, event);
-            adopted.unwrap_or(Err(Error::Record(RecordError::Foreign, wanted)))
-        }
-        decided => decided,
+    match update(ctx, name, &Limit::Gcra(call.limit), call.quantity, now, event) {
+        Some(decision) => Ok(decision),
+        None => throttle_in_general(ctx, name, call, now, event),
+    }
+}
+
+#[cold]
+fn throttle_in_general(
+    ctx: Context,
+    name: KeyName<'_>,
+    call: &Throttle,
+    now: Timestamp,
+    event: &'static CStr,
+) -> Result<Decision, Error<'static>> {
+    match adopt(ctx, name, call, now, event) {
+        Some(adopted) => adopted,
+        None => update_in_general(ctx, name, &call.as_gcra(), now, event).map(|(decision, _)| decision),
     }
 }
 
 /// Decides on a key of redis-cell; `None` on anything else.
-#[cold]
 fn adopt(
     ctx: Context,
     name: KeyName<'_>,
