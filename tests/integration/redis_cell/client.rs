@@ -31,6 +31,10 @@ fn a_client_library_for_redis_cell_works_unchanged() {
     let five = policy.apply_tokens(5);
     let Verdict::Blocked(details) = ask(&server, &key, &five) else { panic!("one has just been taken") };
     assert_eq!(details.retry_after, 10);
+    // What can never be has no wait, which this library takes for a fault of the reply, redis-cell's too.
+    let never = Cmd::new(&key, &policy.apply_tokens(17)).into();
+    let reply: Result<Verdict, _> = redis::Cmd::query(&never, server.client().connection());
+    assert!(reply.unwrap_err().to_string().contains("retry_after"));
     let Verdict::Allowed(details) = ask(&server, &Key::from("other"), &five) else { panic!("it is new") };
     assert_eq!((details.total, details.remaining, details.reset_after), (16, 11, 10));
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use redis::Value;
 
 use super::{ON, cell, drop_in, load};
-use crate::harness::{Server, Stream, cell_module, module_path};
+use crate::harness::{Server, Stream, cell_module, module_path, under_load};
 
 const SENTENCE: &str = "<rl> does not load: cannot create the command cl.throttle: another module has one of that name; \
                         unload that module first, or set rl.cl-throttle to no";
@@ -140,6 +140,23 @@ fn the_name_passes_from_redis_cell_without_a_failed_call_and_every_debt_goes_wit
     caller.five("CL.THROTTLE half 15 30 60");
     let sent = stream.lines();
     assert!(sent.len() == 1 && sent[0].starts_with("SET half 0x524c"), "{sent:?}");
+}
+
+#[test]
+fn under_load_too_no_call_fails_and_each_is_charged_once() {
+    let server = cell().start();
+    let calls = ["CL.THROTTLE full 6 1 86400", "CL.THROTTLE open 99999 1 3600"].map(String::from);
+    let connect = || {
+        let mut client = server.client();
+        move |call: &str| client.try_run(call)
+    };
+    let ((), tally) = under_load(4, &calls, connect, || assert_eq!(switch(&server, "redis-cell", &load(ON)), both()));
+    assert_eq!(tally.errors, [""; 0]);
+    // The load counts as refused what is answered 0, which here is what was allowed.
+    let [full, open] = tally.refused[..] else { panic!("{tally:?}") };
+    assert_eq!(full, 7);
+    let used = |key: &str| 100_000 - server.five(&format!("RL.PEEK {key} 0"))[2] as u64;
+    assert_eq!(used("open"), open);
 }
 
 #[test]
