@@ -151,16 +151,20 @@ impl Meter for Bucket {
         (wanted > debt).then_some(Self { debt: wanted, updated, limit: *limit })
     }
 
-    /// Booked calls are admitted in the order in which they came: each adds to the debt that the next one waits for. Where
-    /// the debt is of other limits and forgotten before it has flowed back, the call is booked on what is left of it then.
+    /// Booked calls are admitted in the order in which they came: each adds to the debt that the next one waits for. A
+    /// debt of other limits, which is forgotten before it has flowed back, is none any more at the end of the wait.
     #[inline(never)]
-    fn book(stored: Option<Self>, limit: &BucketLimit, now: Timestamp, cost: u64) -> Option<Self> {
+    fn book(stored: Option<Self>, limit: &BucketLimit, now: Timestamp, cost: u64) -> Option<(Decision, Self)> {
         let Owed { debt, idle_in, updated } = Owed::new(stored, limit, now);
+        let tokens = limit.rate().tokens;
         let taken = product(cost, limit.rate().period.micros());
-        let flows_until_idle = product(limit.rate().tokens.get(), idle_in.micros());
         let excess = debt.saturating_add(taken).saturating_sub(limit.full());
-        let debt = if excess > flows_until_idle { flows_until_idle } else { debt };
-        Self::new(debt.saturating_add(taken), updated, *limit)
+        let forgotten = quotient_up_u64(excess, tokens) >= idle_in.micros();
+        let debt = if forgotten { debt.min(product(tokens.get(), idle_in.micros())) } else { debt };
+        let state = Self::new(debt.saturating_add(taken), updated, *limit)?;
+        let used = quotient_up_u64(state.debt, limit.rate().period.get());
+        let reset = state.ends().since(now);
+        Some((Decision { limit: limit.capacity(), used, retry: Retry::Now, reset }, state))
     }
 
     /// Three quarters as long again as it matters, so that a bucket in use moves its expiry now and then, not at each

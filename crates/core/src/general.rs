@@ -135,7 +135,7 @@ pub(crate) trait State<'a>: Copy {
     fn count(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<Self>;
 
     /// As [`Meter::book`].
-    fn book(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<Self>;
+    fn book(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<(Decision, Self)>;
 
     /// As [`Meter::expires`].
     fn expires(&self, now: Timestamp) -> (Timestamp, Span);
@@ -172,7 +172,7 @@ impl<'a, M: Meter> State<'a> for M {
         <M as Meter>::count(stored, limit, now, cost)
     }
 
-    fn book(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<Self> {
+    fn book(stored: Option<Self>, limit: &Self::Limit, now: Timestamp, cost: u64) -> Option<(Decision, Self)> {
         <M as Meter>::book(stored, limit, now, cost)
     }
 
@@ -243,7 +243,8 @@ fn call<'a, S: State<'a>>(
             let (mut needed, mut slack) = state.expires(now);
             if let Some(block) = next {
                 needed = needed.max(block.ends());
-                slack = slack.max(Span::from_micros(block.left(now).micros() / 2)).min(needed.since(now));
+                // The state may be an old one, which the block alone writes anew.
+                slack = Span::from_micros(needed.since(now).micros() / 2);
             }
             let stored_ms = found.expiry_ms.filter(|_| !state.expires_anew());
             let expiry = Expiry::plan(stored_ms, needed, now, slack);
@@ -304,8 +305,8 @@ fn pass<'a, S: State<'a>>(
         return Some((decision, extra(options, granted, Span::ZERO), state));
     }
     let wait = wait.filter(|wait| options.reserve.is_some_and(|most| *wait <= most))?;
-    let booked = S::book(stored, limit, now, cost)?;
-    let (decision, _) = S::decide(Some(booked), limit, now, 0);
+    let (_, corrected) = S::decide(stored, limit, now, 0);
+    let (decision, booked) = S::book(corrected.or(stored), limit, now, cost)?;
     Some((decision, extra(options, 0, wait), Some(booked)))
 }
 
@@ -319,7 +320,10 @@ fn refusal<'a, S: State<'a>>(
     let &Request { now, cost, options, forced } = request;
     let (_, corrected) = S::decide(stored, limit, now, 0);
     let settled = corrected.or(stored);
-    let counted = if options.strict { S::count(settled, limit, now, cost) } else { None };
+    // The limits that a refused call stores may leave the time too far ahead of a clock that is behind. It is set right at
+    // once, or the wait that is told would not be the whole one.
+    let set_right = |state: S| S::decide(Some(state), limit, now, 0).1.unwrap_or(state);
+    let counted = if options.strict { S::count(settled, limit, now, cost).map(set_right) } else { None };
     let settled = counted.or(settled);
 
     // What the same call will need: of a partial one, anything at all.
@@ -347,8 +351,9 @@ fn refusal<'a, S: State<'a>>(
     let (usage, _) = S::decide(settled, limit, now, 0);
     let retry = match own_wait.map(|wait| wait.max(left)) {
         None => Retry::Never,
-        Some(Span::ZERO) => Retry::Now,
-        Some(wait) => Retry::After(wait),
+        Some(Span::ZERO) if forced => Retry::Now,
+        // A refusal never says 0, even if counting it has just set a wrong clock right, and could now be booked.
+        Some(wait) => Retry::After(wait.max(Span::from_micros(1))),
     };
     let decision = Decision { retry, ..under(block, usage, now) };
     let extra = extra(options, 0, Span::ZERO);

@@ -30,10 +30,10 @@ pub trait Meter: Copy {
         if counted == 0 { None } else { Self::decide(stored, limit, now, counted, SideBySide).1 }
     }
 
-    /// The state after a call that was refused now, but is admitted as of the end of its wait. `None` for state that cannot
-    /// be booked ahead.
+    /// The state after a call that is refused now, but admitted as of the end of its wait, and the decision that tells it.
+    /// `None` for state that cannot be booked ahead. The clock rule has been applied.
     #[inline(never)]
-    fn book(_stored: Option<Self>, _limit: &Self::Limit, _now: Timestamp, _cost: u64) -> Option<Self> {
+    fn book(_stored: Option<Self>, _limit: &Self::Limit, _now: Timestamp, _cost: u64) -> Option<(Decision, Self)> {
         None
     }
 

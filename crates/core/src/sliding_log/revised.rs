@@ -178,7 +178,7 @@ impl<'a> State<'a> for Revised<'a> {
         Some(Self { limit: *limit, kept, cut, dropped, added: Some((counting.settled, weight)), ..log })
     }
 
-    fn book(_stored: Option<Self>, _limit: &WindowLimit, _now: Timestamp, _cost: u64) -> Option<Self> {
+    fn book(_: Option<Self>, _: &WindowLimit, _: Timestamp, _: u64) -> Option<(Decision, Self)> {
         None
     }
 

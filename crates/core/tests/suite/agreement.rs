@@ -2,12 +2,15 @@
 
 use limiter_core::call;
 use limiter_core::decision::{Decision, Retry};
+use limiter_core::general::Extra;
 use limiter_core::limit::LOG_LIMIT;
+use limiter_core::options::Options;
 use limiter_core::record::{self, Algorithm, Record};
 use limiter_core::time::Timestamp;
 use num_traits::ToPrimitive;
 
 use crate::key::{Key, told};
+use crate::model::asked::{self, Block};
 use crate::model::bucket::{self, Bucket};
 use crate::model::fixed_window::{self, FixedWindow};
 use crate::model::sliding_counter::{self, SlidingCounter};
@@ -16,6 +19,7 @@ use crate::model::{Int, Verdict, Wait, int};
 use crate::says::{Said, holds, same};
 use crate::scenario::{Numbers, Scenario, Told};
 
+#[derive(Clone)]
 enum Model {
     Bucket(Bucket),
     Fixed(FixedWindow),
@@ -36,11 +40,7 @@ impl Model {
     fn call(&mut self, numbers: &Numbers, now: &Int, cost: &Int) -> Verdict {
         let window = int(numbers.interval_us());
         match self {
-            Self::Bucket(bucket) => {
-                let capacity = int(numbers.amount);
-                let limit = bucket::Limit { capacity, tokens: int(numbers.filling_tokens()), period: window };
-                bucket.call(&limit, now, cost)
-            }
+            Self::Bucket(bucket) => bucket.call(&bucket_limit(numbers), now, cost),
             Self::Fixed(fixed) => {
                 let aligned = numbers.offset_ms().map(|ms| int(ms) * 1_000);
                 fixed.call(&fixed_window::Limit { limit: int(numbers.amount), window, aligned }, now, cost)
@@ -51,6 +51,24 @@ impl Model {
             }
             Self::Counter(counter) => {
                 counter.call(&sliding_counter::Limit { limit: int(numbers.amount), window }, now, cost)
+            }
+        }
+    }
+
+    fn count(&mut self, numbers: &Numbers, now: &Int, cost: &Int) -> bool {
+        let window = int(numbers.interval_us());
+        match self {
+            Self::Bucket(bucket) => bucket.count(&bucket_limit(numbers), now, cost),
+            Self::Fixed(fixed) => {
+                let aligned = numbers.offset_ms().map(|ms| int(ms) * 1_000);
+                fixed.count(&fixed_window::Limit { limit: int(numbers.amount), window, aligned }, now, cost)
+            }
+            Self::Log(log) => {
+                let limit = int(numbers.amount.min(LOG_LIMIT.max));
+                log.count(&sliding_log::Limit { limit, window }, now, cost)
+            }
+            Self::Counter(counter) => {
+                counter.count(&sliding_counter::Limit { limit: int(numbers.amount), window }, now, cost)
             }
         }
     }
@@ -89,6 +107,48 @@ impl Model {
             Self::Log(log) => log.is_idle(now),
             Self::Counter(counter) => counter.is_idle(now),
         }
+    }
+}
+
+fn bucket_limit(numbers: &Numbers) -> bucket::Limit {
+    let (capacity, tokens) = (int(numbers.amount), int(numbers.filling_tokens()));
+    bucket::Limit { capacity, tokens, period: int(numbers.interval_us()) }
+}
+
+/// A model under the numbers of one call.
+#[derive(Clone)]
+struct Under<'n> {
+    model: Model,
+    numbers: &'n Numbers,
+}
+
+impl asked::Limiter for Under<'_> {
+    fn call(&mut self, now: &Int, cost: &Int) -> Verdict {
+        self.model.call(self.numbers, now, cost)
+    }
+
+    fn count(&mut self, now: &Int, cost: &Int) -> bool {
+        self.model.count(self.numbers, now, cost)
+    }
+
+    fn book(&mut self, now: &Int, cost: &Int, wait: &Int) -> Verdict {
+        match &mut self.model {
+            Model::Bucket(bucket) => bucket.book(&bucket_limit(self.numbers), now, cost, wait),
+            _ => unreachable!("only buckets are asked to book"),
+        }
+    }
+
+    fn correct_the_clock(&mut self, now: &Int) -> bool {
+        self.model.correct_the_clock(now)
+    }
+}
+
+fn model_options(options: &Options) -> asked::Options {
+    asked::Options {
+        partial: options.partial,
+        strict: options.strict,
+        reserve: options.reserve.map(|wait| int(wait.micros())),
+        block: options.block.map(|length| int(length.micros())),
     }
 }
 
@@ -141,7 +201,9 @@ fn check_round_trip(key: &Key) -> Said {
         Record::Counter(stored) => record::encode_counter(stored),
         Record::Log(_) => return Ok(()),
     };
-    same(&again.as_bytes(), &bytes, || "the record written again".to_owned())
+    let plain = again.as_bytes();
+    let again = record::block(bytes).map_or(plain.to_vec(), |block| block.wrap(plain).as_bytes().to_vec());
+    same(&again.as_slice(), &bytes, || "the record written again".to_owned())
 }
 
 /// What the record says of itself is what the model has.
@@ -168,37 +230,68 @@ fn check_report(key: &Key, model: &Model, now: u64) -> Said {
     }
 }
 
+/// What a look tells of a blocked key.
+fn check_blocked(key: &Key, now: u64, cost: u64, block: &Block) -> Said {
+    let peeked = key.peek(now, cost).expect("a blocked key is not idle");
+    let left = block.ends() - int(now);
+    same(&peeked.allowed(), &(cost == 0), || "a look at a blocked key".to_owned())?;
+    same(&peeked.remaining(), &0, || "what is left while a key is blocked".to_owned())?;
+    holds(int(peeked.reset.micros()) >= left, || "a reset before the block ends".to_owned())?;
+    let report = call::report(key.record.as_deref().unwrap(), Timestamp::from_micros(now)).expect("it can be read");
+    same(&report.blocked.map(|left| int(left.micros())), &Some(left), || "the block in the report".to_owned())
+}
+
 /// Makes the calls of a scenario on a key and on the model.
 pub fn agree(algorithm: Algorithm, scenario: &Scenario) -> Said {
     let mut key = Key::new(algorithm);
     let mut model = Model::new(algorithm);
+    let mut block: Option<Block> = None;
     let mut now = scenario.start;
     let mut last = Told::default();
     for (index, call) in scenario.calls.iter().enumerate() {
         now = call.pause.resolve(now, &last);
         let cost = call.cost.resolve(&last);
+        let options = call.asks.resolve(&last, key.is_bucket());
         let (at, weight) = (int(now), int(cost));
-        let calling = |what| format!("{what} call {index}, {:?} at {now} us, cost {cost}", call.numbers);
+        let calling = |what| format!("{what} call {index}, {:?} {options:?} at {now} us, cost {cost}", call.numbers);
 
-        let peeked = key.peek(now, cost).map(|decision| exact(&decision));
-        same(&peeked, &model.peek(&at, &weight), || calling("peek before"))?;
-        same(&key.is_idle(now), &model.is_idle(&at), || calling("idle before"))?;
+        let present = block.as_ref().map(|block| block.corrected(&at)).filter(|block| at < block.ends());
+        if let Some(block) = &present {
+            check_blocked(&key, now, cost, block).map_err(|error| format!("{} before {}", error, calling("")))?;
+        } else {
+            let peeked = key.peek(now, cost).map(|decision| exact(&decision));
+            same(&peeked, &model.peek(&at, &weight), || calling("peek before"))?;
+            same(&key.is_idle(now), &model.is_idle(&at), || calling("idle before"))?;
+        }
 
         let before = key.clone();
-        let corrected = model.correct_the_clock(&at);
-        let decision = key.call(&call.numbers, now, cost);
-        let expected = model.call(&call.numbers, &at, &weight);
-        same(&exact(&decision), &expected, || calling("the verdict of"))?;
-        same(&decision.reply(), &reply(&expected), || calling("the reply to"))?;
+        let limit = key.limit(&call.numbers);
+        let (decision, extra) = if options.is_none() {
+            (key.call_under(&limit, now, cost).expect("what was written can be read"), None)
+        } else {
+            key.ask(&limit, now, cost, &options).expect("what was written can be read")
+        };
+        let mut under = Under { model, numbers: &call.numbers };
+        let expected = asked::ask(&mut under, &mut block, &at, &weight, &model_options(&options));
+        model = under.model;
+        same(&exact(&decision), &expected.verdict, || calling("the verdict of"))?;
+        same(&decision.reply(), &reply(&expected.verdict), || calling("the reply to"))?;
+        let number = extra.map(|extra| match extra {
+            Extra::Granted(granted) => int(granted),
+            Extra::Wait(wait) => int(wait.micros()),
+        });
+        same(&number, &expected.extra, || calling("the sixth element for"))?;
 
-        let admitted = expected.allowed && cost > 0;
-        same(&(key != before), &(admitted || corrected), || calling("bytes changed by"))?;
+        same(&(key != before), &expected.stored, || calling("bytes changed by"))?;
         if key != before {
-            check_expiry(&key, &at, &model.useful_until().expect("what changed is stored"))
+            let lasts = block.as_ref().filter(|block| at < block.ends());
+            let useful_until = model.useful_until().expect("what changed is stored");
+            let needed = lasts.map_or(useful_until.clone(), |block| useful_until.max(block.ends()));
+            check_expiry(&key, &at, &needed)
                 .and_then(|()| check_round_trip(&key))
                 .map_err(|error| format!("{} after {}", error, calling("")))?;
         }
-        if key.record.is_some() {
+        if key.record.is_some() && block.is_none() {
             check_report(&key, &model, now).map_err(|error| format!("{} after {}", error, calling("")))?;
         }
         last = told(&decision, &call.numbers, key.is_bucket());

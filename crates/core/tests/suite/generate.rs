@@ -1,12 +1,12 @@
 //! Random calls, with a taste for corners: bounds and their neighbours, the very moment at which something changes,
 //! costs at what is left, clocks that step.
 
-use limiter_core::limit::{Bound, CAPACITY, COST, INTERVAL_MS, RATE};
+use limiter_core::limit::{Bound, CAPACITY, COST, INTERVAL_MS, RATE, RESERVE_MS};
 use limiter_core::time::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::scenario::{Call, Cost, Numbers, Offset, Pause, Scenario};
+use crate::scenario::{Asks, Call, Cost, Duration, Numbers, Offset, Pause, Scenario};
 
 /// A number within a bound: small, at an end, round or near it, or of any size.
 fn within(bound: Bound) -> impl Strategy<Value = u64> {
@@ -130,7 +130,12 @@ fn scenario_of(
     (palette.boxed(), start(), few)
         .prop_flat_map(move |((first, second, third), start, length)| {
             let choice = prop_oneof![6 => Just(first), 2 => Just(second), 1 => Just(third)];
-            let call = (choice, cost(), pause.clone()).prop_map(|(numbers, cost, pause)| Call { numbers, cost, pause });
+            let call = (choice, cost(), pause.clone()).prop_map(|(numbers, cost, pause)| Call {
+                numbers,
+                cost,
+                pause,
+                asks: Asks::default(),
+            });
             prop::collection::vec(call.boxed(), 1..=length).prop_map(move |calls| Scenario { start, calls })
         })
         // Strategies within strategies take more stack than a test has, unless they are boxed.
@@ -169,8 +174,12 @@ pub fn busy_scenario(length: usize) -> impl Strategy<Value = Scenario> {
     (palette, start())
         .prop_flat_map(move |([first, second, third], start)| {
             let choice = prop_oneof![12 => Just(first), 1 => Just(second), 1 => Just(third)];
-            let call =
-                (choice, cost.clone(), pause.clone()).prop_map(|(numbers, cost, pause)| Call { numbers, cost, pause });
+            let call = (choice, cost.clone(), pause.clone()).prop_map(|(numbers, cost, pause)| Call {
+                numbers,
+                cost,
+                pause,
+                asks: Asks::default(),
+            });
             prop::collection::vec(call.boxed(), 1..=length).prop_map(move |calls| Scenario { start, calls })
         })
         .boxed()
@@ -190,4 +199,36 @@ pub fn steady_scenario(length: usize) -> impl Strategy<Value = Scenario> {
         }
         scenario
     })
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        1 => within(RESERVE_MS).prop_map(Duration::Exactly),
+        2 => (0..=3_u64).prop_map(Duration::Exactly),
+        4 => (-1..=2_i64).prop_map(Duration::Retry),
+        1 => (-1..=1_i64).prop_map(Duration::Reset),
+        3 => any::<u8>().prop_map(Duration::PartOfInterval),
+    ]
+}
+
+fn asks() -> impl Strategy<Value = Asks> {
+    let sometimes = || prop::bool::weighted(0.25);
+    let length = || prop_oneof![2 => Just(None), 1 => duration().prop_map(Some)];
+    prop_oneof![
+        1 => Just(Asks::default()),
+        2 => (sometimes(), sometimes(), length(), length())
+            .prop_map(|(partial, strict, reserve, block)| Asks { partial, strict, reserve, block }),
+    ]
+}
+
+/// The same calls with options, one for each call, over and over.
+pub fn asking(scenario: impl Strategy<Value = Scenario> + 'static) -> impl Strategy<Value = Scenario> {
+    (scenario, prop::collection::vec(asks(), 1..=12))
+        .prop_map(|(mut scenario, asks)| {
+            for (call, asks) in scenario.calls.iter_mut().zip(asks.iter().cycle()) {
+                call.asks = *asks;
+            }
+            scenario
+        })
+        .boxed()
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::agreement::agree;
-use crate::generate::{busy_scenario, scenario};
+use crate::generate::{asking, busy_scenario, scenario};
 use crate::runs;
 
 proptest! {
@@ -47,6 +47,26 @@ proptest! {
 
     #[test]
     fn any_busy_limiter_agrees_with_the_model(algorithm in select(Algorithm::ALL.to_vec()), scenario in busy_scenario(40)) {
+        agree(algorithm, &scenario).map_err(TestCaseError::fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(runs(4_000))]
+
+    #[test]
+    fn any_limiter_that_is_asked_more_agrees_with_the_model(
+        algorithm in select(Algorithm::ALL.to_vec()),
+        scenario in asking(scenario(40)),
+    ) {
+        agree(algorithm, &scenario).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn any_busy_limiter_that_is_asked_more_agrees_with_the_model(
+        algorithm in select(Algorithm::ALL.to_vec()),
+        scenario in asking(busy_scenario(60)),
+    ) {
         agree(algorithm, &scenario).map_err(TestCaseError::fail)?;
     }
 }

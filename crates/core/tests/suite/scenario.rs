@@ -1,7 +1,8 @@
 //! Calls one after another, each told in terms of what the one before was answered.
 
-use limiter_core::limit::{COST, FILL_MAX_US};
-use limiter_core::time::Timestamp;
+use limiter_core::limit::{Bound, COST, FILL_MAX_US, INTERVAL_MS, RESERVE_MS};
+use limiter_core::options::Options;
+use limiter_core::time::{Interval, Span, Timestamp};
 use std::fmt;
 
 /// The numbers of one call. An algorithm uses those it has a word for.
@@ -86,11 +87,34 @@ pub enum Pause {
     At(u64),
 }
 
+/// A duration in whole milliseconds, in terms of what the call before was told.
+#[derive(Clone, Copy, Debug)]
+pub enum Duration {
+    Exactly(u64),
+    /// The wait that a refusal asked for, rounded down, and this much more.
+    Retry(i64),
+    /// The time until as good as new, rounded down, and this much more.
+    Reset(i64),
+    /// A part of the period or window, in 256ths.
+    PartOfInterval(u8),
+}
+
+/// The options of a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asks {
+    pub partial: bool,
+    pub strict: bool,
+    /// Only a bucket is asked this, and only without `partial`.
+    pub reserve: Option<Duration>,
+    pub block: Option<Duration>,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub numbers: Numbers,
     pub cost: Cost,
     pub pause: Pause,
+    pub asks: Asks,
 }
 
 #[derive(Clone)]
@@ -116,6 +140,30 @@ pub struct Told {
     pub reset_us: u64,
     pub span_us: u64,
     pub interval_us: u64,
+}
+
+impl Duration {
+    fn resolve(self, told: &Told, bound: Bound) -> u64 {
+        let ms = match self {
+            Self::Exactly(ms) => ms,
+            Self::Retry(more) => (told.retry_us / 1_000).saturating_add_signed(more),
+            Self::Reset(more) => (told.reset_us / 1_000).saturating_add_signed(more),
+            Self::PartOfInterval(of_256) => told.interval_us / 1_000 / 256 * u64::from(of_256),
+        };
+        ms.clamp(bound.min, bound.max)
+    }
+}
+
+impl Asks {
+    pub fn resolve(self, told: &Told, bucket: bool) -> Options {
+        let reserve = self.reserve.filter(|_| bucket && !self.partial);
+        Options {
+            partial: self.partial,
+            strict: self.strict,
+            reserve: reserve.map(|wait| Span::from_millis(wait.resolve(told, RESERVE_MS))),
+            block: self.block.map(|length| Interval::from_millis(length.resolve(told, INTERVAL_MS)).unwrap()),
+        }
+    }
 }
 
 impl Cost {

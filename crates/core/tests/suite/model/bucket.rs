@@ -94,6 +94,36 @@ impl Bucket {
         Verdict::refused(&limit.capacity, left, retry, self.reset(limit, &debt, now))
     }
 
+    /// A refused call that counts: the debt is what it would be had the call been admitted, but not above the capacity.
+    /// True if that is a change.
+    pub fn count(&mut self, limit: &Limit, now: &Int, cost: &Int) -> bool {
+        let debt = self.debt_under(limit, now);
+        let counted = (&debt + whole(cost)).min(whole(&limit.capacity));
+        if counted <= debt {
+            return false;
+        }
+        let time = now + self.behind(now);
+        self.stored = Some(Stored { debt: counted, time, limit: limit.clone() });
+        true
+    }
+
+    /// A call that may take what is there after this wait, which a refusal has told.
+    pub fn book(&mut self, limit: &Limit, now: &Int, cost: &Int, wait: &Int) -> Verdict {
+        let time = now + self.behind(now);
+        let wait = wait - self.behind(now);
+        let debt = self.debt_under(limit, now);
+        // What the old limits have forgotten by then is not owed any more.
+        let owed = match &self.stored {
+            Some(stored) if stored.is_idle(&(&time + &wait)) => debt.min(limit.tokens_per_microsecond() * wait),
+            _ => debt,
+        };
+        let stored = Stored { debt: owed + whole(cost), time, limit: limit.clone() };
+        let left = (whole(&limit.capacity) - &stored.debt).floor().to_integer();
+        let reset = stored.useful_until() - now;
+        self.stored = Some(stored);
+        Verdict::allowed(&limit.capacity, left, reset)
+    }
+
     /// What a call under the last limits would get, unless nothing is owed.
     pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
         let stored = self.stored.as_ref().filter(|stored| !stored.is_idle(now))?;

@@ -57,6 +57,17 @@ impl FixedWindow {
         Verdict::refused(&limit.limit, &limit.limit - used, retry, reset)
     }
 
+    /// A refused call that counts, up to the limit. True if that is a change.
+    pub fn count(&mut self, limit: &Limit, now: &Int, cost: &Int) -> bool {
+        let open = self.open_window(&limit.window, now).unwrap_or_else(|| new_window(limit, now));
+        let counted = (&open.used + cost).min(limit.limit.clone());
+        if counted <= open.used {
+            return false;
+        }
+        self.stored = Some(Stored { used: counted, limit: limit.limit.clone(), ..open });
+        true
+    }
+
     pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
         let stored = self.stored.as_ref().filter(|stored| *now < stored.useful_until())?;
         let limit = Limit { limit: stored.limit.clone(), window: stored.window.clone(), aligned: None };

@@ -88,6 +88,17 @@ impl SlidingCounter {
         Verdict::refused(&limit.limit, left, retry, reset)
     }
 
+    /// A refused call that counts: as much of it as is left, in whole. True if that is a change.
+    pub fn count(&mut self, limit: &Limit, now: &Int, cost: &Int) -> bool {
+        let left = self.clone().call(limit, now, &Int::zero()).remaining;
+        let counted = left.min(cost.clone());
+        let changes = !counted.is_zero();
+        if changes {
+            self.call(limit, now, &counted);
+        }
+        changes
+    }
+
     pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
         let stored = self.stored.as_ref().filter(|_| !self.is_idle(now))?;
         Some(self.clone().call(&stored.limit, now, cost))

@@ -70,6 +70,30 @@ impl SlidingLog {
         Verdict::refused(&limit.limit, &limit.limit - used, retry, reset)
     }
 
+    /// A refused call that counts: an event like any other, beside which the oldest weight makes room. True if that is a
+    /// change.
+    pub fn count(&mut self, limit: &Limit, now: &Int, cost: &Int) -> bool {
+        let weight_of_it = cost.min(&limit.limit).clone();
+        if weight_of_it.is_zero() {
+            return false;
+        }
+        let time = self.effective(now);
+        let mut events = self.counting(&self.window_for(&limit.window), &time);
+        let used = weight(&events);
+        events.push(Event { time, weight: weight_of_it });
+        // A log that is over its limit, because that was lowered, grows no further.
+        let most = used.max(limit.limit.clone());
+        let mut excess = weight(&events) - most;
+        while excess > Int::zero() {
+            let part = excess.clone().min(events[0].weight.clone());
+            excess -= &part;
+            events[0].weight -= part;
+            events.retain(|event| !event.weight.is_zero());
+        }
+        self.stored = Some(Stored { events, limit: limit.clone() });
+        true
+    }
+
     pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
         let stored = self.stored.as_ref().filter(|_| !self.is_idle(now))?;
         Some(self.clone().call(&stored.limit, now, cost))
