@@ -47,6 +47,26 @@ pub fn count(algorithm: Algorithm, ending: Ending) {
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
+/// How an adjustment ended.
+#[derive(Clone, Copy)]
+pub enum Adjusting {
+    /// With a reply, which may be null.
+    Answered,
+    Error,
+}
+
+static ADJUSTED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Counts one adjustment.
+pub fn count_adjusting(ending: Adjusting) {
+    let [answered, errors] = &ADJUSTED;
+    let count = match ending {
+        Adjusting::Answered => answered,
+        Adjusting::Error => errors,
+    };
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
 /// Writes the section `rl_stats`.
 pub fn report(section: &InfoSection) {
     section.begin(c"stats");
@@ -61,5 +81,8 @@ pub fn report(section: &InfoSection) {
         section.field(allowed, counts.allowed.load(Ordering::Relaxed));
         section.field(refused, counts.refused.load(Ordering::Relaxed));
         section.field(errors, counts.errors.load(Ordering::Relaxed));
+    }
+    for (count, name) in ADJUSTED.iter().zip([c"adjust_calls", c"adjust_errors"]) {
+        section.field(name, count.load(Ordering::Relaxed));
     }
 }

@@ -1,5 +1,8 @@
 //! Limiter state in a Redis string: replicated as its effect, then written in place.
 
+mod adjust;
+mod effect;
+
 use std::ffi::CStr;
 
 use limiter_core::block::{BLOCK_LEN, Block};
@@ -16,6 +19,9 @@ use limiter_core::sliding_counter::SlidingCounter;
 use limiter_core::sliding_log::{Event, Rewrite};
 use limiter_core::throttle::{self, Throttle};
 use limiter_core::time::Timestamp;
+
+pub use adjust::adjust;
+use effect::{Room, carry_out, effect};
 
 use crate::error::Error;
 use crate::ffi::{Command, Context, Field, Growth, KeyName, SharedString, Value, WriteKey};
@@ -173,29 +179,9 @@ pub fn update_in_general(
     let outcome = general::decide(record, &call.limit, now, call.cost, &call.options);
     let general::Outcome { decision, extra, change, block, .. } =
         outcome.map_err(|error| Error::Record(error, wanted))?;
-    match change {
-        Change::None => return Ok((decision, extra)),
-        Change::Replace { record, expiry } => match block {
-            None => replace(ctx, &mut key, name, record.as_bytes(), expiry)?,
-            Some(block) => replace(ctx, &mut key, name, block.wrap(record.as_bytes()).as_bytes(), expiry)?,
-        },
-        Change::Append { event, header, expiry_ms, filling } => {
-            let growth = if filling { Growth::Tight } else { Growth::Doubled };
-            let blocked = header.zip(block).map(|(header, block)| block.wrap(&header));
-            let header: &[u8] = match (&header, &blocked) {
-                (_, Some(blocked)) => blocked.as_bytes(),
-                (Some(plain), None) => plain,
-                (None, None) => &[],
-            };
-            append(ctx, &mut key, name, &event, header, expiry_ms, growth)?;
-        }
-        Change::Rewrite { rewrite, expiry } => {
-            let mut small = [0; ON_STACK];
-            let mut large = Vec::new();
-            let record = render(&rewrite, block.as_ref(), &mut small, &mut large)?;
-            replace(ctx, &mut key, name, record, expiry)?;
-        }
-    }
+    let mut room = Room::new();
+    let Some(effect) = effect(&change, block, &mut room)? else { return Ok((decision, extra)) };
+    carry_out(ctx, &mut key, name, &effect)?;
     ctx.changed(name);
     // A refused call that counts or blocks is a change, but no event.
     if decision.allowed() && call.cost != 0 {

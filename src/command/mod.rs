@@ -1,5 +1,6 @@
 //! The command table: everything the server is told of a command stands here, side by side.
 
+mod adjust;
 mod decide;
 mod look;
 mod throttle;
@@ -176,6 +177,16 @@ pub const TABLE: &[CommandSpec] = &[
         register: register::<decide::SlidingCounter>,
     },
     throttle(c"rl.throttle"),
+    CommandSpec {
+        name: c"rl.adjust",
+        summary: c"Charges more without asking, or gives back what was not needed.",
+        complexity: c"O(1), for a sliding log that is given back O(N) with N the admitted calls of the window",
+        since: c"0.1.0",
+        arity: 3,
+        access: Access::Correct,
+        arguments: &[KEY, Argument::required(c"delta", ArgumentKind::Integer)],
+        register: register::<adjust::Adjust>,
+    },
     CommandSpec {
         name: c"rl.peek",
         summary: c"Tells what a call would be answered, without making it.",

@@ -16,6 +16,8 @@ pub enum Access {
     Read,
     /// It looks, and changes what it found.
     Update,
+    /// It changes what it found, and may do so when memory is short: it creates nothing, and may free much.
+    Correct,
 }
 
 /// The kind of a documented argument.
@@ -73,6 +75,7 @@ impl CommandSpec {
         match self.access {
             Access::Read => c"readonly fast",
             Access::Update => c"write deny-oom fast",
+            Access::Correct => c"write fast",
         }
     }
 
@@ -80,14 +83,14 @@ impl CommandSpec {
     const fn acl_categories(&self) -> [&'static CStr; 2] {
         match self.access {
             Access::Read => [c"read fast ratelimit", c"read fast"],
-            Access::Update => [c"write fast ratelimit", c"write fast"],
+            Access::Update | Access::Correct => [c"write fast ratelimit", c"write fast"],
         }
     }
 
     const fn key_flags(&self) -> u64 {
         let flags = match self.access {
             Access::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
-            Access::Update => {
+            Access::Update | Access::Correct => {
                 raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
             }
         };

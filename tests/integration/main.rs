@@ -14,6 +14,7 @@
 )]
 
 mod acl;
+mod adjust;
 mod cases;
 mod client_snippets;
 mod cluster;

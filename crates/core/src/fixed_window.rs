@@ -97,7 +97,8 @@ impl Meter for FixedWindow {
             // An open window ends after the shorter of the two lengths, however it was opened.
             let shorter = window.min(state.limit.window());
             let end = state.end(shorter);
-            if now < end {
+            // A window from which everything was given back is as if it had never been opened.
+            if now < end && state.used != 0 {
                 (used, start, window, reset) = (state.used, Some(state.start), shorter, end.since(now));
             }
         }

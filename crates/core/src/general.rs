@@ -195,13 +195,13 @@ impl<'a, M: Meter> State<'a> for M {
 }
 
 /// A record that was read: what it holds, and the block it carries.
-struct Found<S> {
-    state: Option<S>,
-    expiry_ms: Option<u64>,
-    block: Option<Block>,
+pub(crate) struct Found<S> {
+    pub(crate) state: Option<S>,
+    pub(crate) expiry_ms: Option<u64>,
+    pub(crate) block: Option<Block>,
 }
 
-fn read<'a, S: State<'a>>(record: Option<&'a [u8]>, wanted: Algorithm) -> Result<Found<S>, RecordError> {
+pub(crate) fn read<'a, S: State<'a>>(record: Option<&'a [u8]>, wanted: Algorithm) -> Result<Found<S>, RecordError> {
     let Some(bytes) = record else { return Ok(Found { state: None, expiry_ms: None, block: None }) };
     let Opened { algorithm, wide, block, fields } = open(bytes)?;
     if algorithm != wanted {
@@ -239,20 +239,30 @@ fn call<'a, S: State<'a>>(
     // A block that is over is no reason to write: it goes with the next change.
     let unchanged = state.is_none() && (next.is_none() || next == found.block);
     let (change, block) = match state.or(found.state) {
-        Some(state) if !unchanged => {
-            let (mut needed, mut slack) = state.expires(now);
-            if let Some(block) = next {
-                needed = needed.max(block.ends());
-                // The state may be an old one, which the block alone writes anew.
-                slack = Span::from_micros(needed.since(now).micros() / 2);
-            }
-            let stored_ms = found.expiry_ms.filter(|_| !state.expires_anew());
-            let expiry = Expiry::plan(stored_ms, needed, now, slack);
-            state.change(algorithm, expiry, found.block, next)
-        }
+        Some(state) if !unchanged => store(&state, algorithm, &found, next, state.expires(now), now),
         _ => (Change::None, found.block),
     };
     Ok(Outcome { decision, used, extra, change, block })
+}
+
+/// How the bytes that were found change for `state` to be stored, which matters until `needed`, and with it the block
+/// that the key is under from now on.
+pub(crate) fn store<'a, S: State<'a>>(
+    state: &S,
+    algorithm: Algorithm,
+    found: &Found<S>,
+    block: Option<Block>,
+    (mut needed, mut slack): (Timestamp, Span),
+    now: Timestamp,
+) -> (Change<'a>, Option<Block>) {
+    if let Some(block) = block {
+        needed = needed.max(block.ends());
+        // The state may be an old one, which the block alone writes anew.
+        slack = Span::from_micros(needed.since(now).micros() / 2);
+    }
+    let stored_ms = found.expiry_ms.filter(|_| !state.expires_anew());
+    let expiry = Expiry::plan(stored_ms, needed, now, slack);
+    state.change(algorithm, expiry, found.block, block)
 }
 
 /// The call on a key that is under `block`, or under none.
@@ -361,7 +371,7 @@ fn refusal<'a, S: State<'a>>(
 }
 
 /// A decision on a key that may be blocked: nothing is left while it is.
-fn under(block: Option<Block>, decision: Decision, now: Timestamp) -> Decision {
+pub(crate) fn under(block: Option<Block>, decision: Decision, now: Timestamp) -> Decision {
     let Some(block) = block else { return decision };
     let Decision { limit, used, reset, .. } = decision;
     Decision { used: used.max(limit), reset: reset.max(block.left(now)), ..decision }

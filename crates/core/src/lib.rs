@@ -15,6 +15,7 @@
 
 extern crate alloc;
 
+pub mod adjust;
 pub mod block;
 pub mod bucket;
 pub mod call;

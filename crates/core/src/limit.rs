@@ -32,6 +32,12 @@ pub const CAPACITY: Bound = Bound { min: 0, max: 1_000_000_000_000 };
 /// Cost of a call, in tokens or events. 0 asks without taking.
 pub const COST: Bound = Bound { min: 0, max: 1_000_000_000_000 };
 
+/// How much an adjustment charges or gives back, in tokens or events.
+pub const DELTA: Bound = Bound { min: 0, max: 1_000_000_000_000 };
+
+/// The most that an adjustment may leave in use, in tokens or events.
+pub const USED_MAX: u64 = 1_000_000_000_000;
+
 /// Tokens a period.
 pub const RATE: Bound = Bound { min: 1, max: 1_000_000_000_000 };
 

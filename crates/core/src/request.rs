@@ -6,9 +6,12 @@
 
 use core::fmt;
 
+use crate::adjust::{Delta, Excess};
 use crate::call::Limit;
 use crate::fixed_window::Opening;
-use crate::limit::{Bound, BucketLimit, CAPACITY, COST, FILL_MAX_US, INTERVAL_MS, RATE, Rate, WindowLimit};
+use crate::limit::{
+    Bound, BucketLimit, CAPACITY, COST, DELTA, FILL_MAX_US, INTERVAL_MS, RATE, Rate, USED_MAX, WindowLimit,
+};
 use crate::options::{Options, Reader, is_option};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
@@ -91,6 +94,9 @@ pub(crate) enum Expected {
     /// Either PARTIAL or RESERVE.
     NotBoth,
     Algorithm,
+    Delta,
+    /// Less than would leave too much behind.
+    Less(Excess),
 }
 
 /// The most bytes of a wrong argument that its error repeats.
@@ -151,6 +157,14 @@ impl fmt::Display for Expected {
             Self::Bucket => write!(f, "it with TOKENBUCKET or GCRA only: a window cannot be booked ahead"),
             Self::NotBoth => write!(f, "PARTIAL or RESERVE, not both"),
             Self::Algorithm => write!(f, "TOKENBUCKET, GCRA, FIXED, SLIDINGLOG or SLIDINGCOUNTER"),
+            Self::Delta => write!(f, "an integer from -{0} to {0}", DELTA.max),
+            Self::Less(Excess::Used) => write!(f, "one that leaves at most {USED_MAX} in use"),
+            Self::Less(Excess::Drain) => {
+                write!(f, "one that leaves a debt that flows back within {}d", days(FILL_MAX_US / 1_000))
+            }
+            Self::Less(Excess::Events(max)) => {
+                write!(f, "one that leaves at most {max} events in the log (the setting rl.sliding-log-max-limit)")
+            }
         }
     }
 }
@@ -248,6 +262,38 @@ pub fn peek<'a>(args: &mut impl Iterator<Item = &'a [u8]>, log_limit_max: u64) -
         return Err(wrong("algorithm", first, Expected::Algorithm).into());
     }
     Ok(Peek::Stored { cost: integer("cost", first, COST)? })
+}
+
+/// Reads the arguments that follow the key of `RL.ADJUST`: a delta. Answers it as it was given, too.
+///
+/// # Errors
+///
+/// As [`call`].
+pub fn adjustment<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<(Delta, &'a [u8]), RequestError<'a>> {
+    let given = required(args)?;
+    if args.next().is_some() { Err(RequestError::Arity) } else { Ok((delta(given)?, given)) }
+}
+
+/// Reads a delta: an integer, with a minus sign where it gives back.
+///
+/// # Errors
+///
+/// Anything else, `-0` too, or a number outside [`DELTA`].
+pub fn delta(given: &[u8]) -> Result<Delta, ArgumentError<'_>> {
+    let delta = match given {
+        [b'-', number @ ..] => digits(number).filter(|&number| number != 0).map(Delta::GiveBack),
+        number => digits(number).map(Delta::Charge),
+    };
+    let in_range = |delta: &Delta| match delta {
+        Delta::Charge(number) | Delta::GiveBack(number) => DELTA.holds(*number),
+    };
+    delta.filter(in_range).ok_or_else(|| wrong("delta", given, Expected::Delta))
+}
+
+/// The error of a delta that would leave too much behind.
+#[must_use]
+pub fn excessive(given: &[u8], excess: Excess) -> ArgumentError<'_> {
+    wrong("delta", given, Expected::Less(excess))
 }
 
 fn bucket<'a>(name: &'static str, args: &mut impl Iterator<Item = &'a [u8]>) -> Result<BucketLimit, RequestError<'a>> {

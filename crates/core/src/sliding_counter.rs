@@ -45,7 +45,15 @@ impl SlidingCounter {
     #[must_use]
     pub fn ends(&self) -> Timestamp {
         let window = self.limit.window().span();
-        self.start().after(window).after(window)
+        let end = self.start().after(window);
+        // Only an adjustment leaves nothing in the current window.
+        if self.current == 0 { end } else { end.after(window) }
+    }
+
+    /// The same usage as the counts of the window that holds `now`.
+    pub(crate) fn rolled(self, now: Timestamp) -> Self {
+        let counts = Weighed::new(Some(self), self.limit.window(), now);
+        Self { updated: now.max(counts.start), current: counts.current, previous: counts.previous, limit: self.limit }
     }
 
     /// The clock rule: a window that starts further ahead of the clock than its own length was counted under a wrong
@@ -182,7 +190,8 @@ impl Meter for SlidingCounter {
     /// State lives two windows. A whole window of slack covers the end of the next one too.
     #[inline(always)]
     fn expires(&self, _now: Timestamp) -> (Timestamp, Span) {
-        (self.ends(), self.limit.window().span())
+        let slack = if self.current == 0 { Span::ZERO } else { self.limit.window().span() };
+        (self.ends(), slack)
     }
 
     #[inline(always)]

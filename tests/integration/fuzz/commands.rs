@@ -85,6 +85,7 @@ const COMMANDS: &[&str] = &[
     "RL.SLIDINGLOG",
     "RL.SLIDINGCOUNTER",
     "RL.THROTTLE",
+    "RL.ADJUST",
     "RL.PEEK",
     "RL.INFO",
 ];
@@ -197,6 +198,7 @@ impl Commands {
                     words.push(self.random.of(&["0", "1", "2", "10", "1000000000000"]).into());
                 }
             }
+            "ADJUST" => words.push(self.random.of(&["0", "1", "-1", "7", "-3", "-100", "1000000000000"]).into()),
             "PEEK" if self.one_in(2) => {
                 let (name, limits) = self.limits();
                 words.push(name.into());

@@ -58,6 +58,7 @@ impl Traffic {
                 }
                 2 => client.try_run(&format!("DEL {}", self.key())),
                 3 => client.try_run(&format!("RL.PEEK {}", self.key())),
+                4 | 5 => client.try_run(&self.adjustment()),
                 _ => client.try_run(&self.call()),
             };
             let us = self.moment();
@@ -91,6 +92,13 @@ impl Traffic {
             }
             _ => format!("RL.{name} {key} {limit} {window}{cost}"),
         }
+    }
+
+    /// Usage put right, now and then by too much.
+    fn adjustment(&mut self) -> String {
+        let key = self.key();
+        let delta = self.random.of(&[-1_000_000_000_000_i64, -20, -3, -1, -1, 0, 1, 1, 2, 5, 30, 1_000_000_000_000]);
+        format!("RL.ADJUST {key} {delta}")
     }
 
     fn key(&mut self) -> String {

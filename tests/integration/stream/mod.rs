@@ -1,5 +1,6 @@
 //! What each command sends to replicas and to the append-only file: to the byte, and nothing else.
 
+mod adjusted;
 mod clock_rule;
 mod effects;
 mod log;

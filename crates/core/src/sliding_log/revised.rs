@@ -1,6 +1,7 @@
 //! A log together with what a call makes of it, before anything is written: the general flow decides on these.
 
 use super::{Change, Decision, Event, Events, Kept, Log, Retry, Rewrite, head, widen};
+use crate::adjust::{Adjustable, Adjustment, Delta, Excess, within_bounds};
 use crate::block::Block;
 use crate::expiry::Expiry;
 use crate::general::State;
@@ -184,7 +185,8 @@ impl<'a> State<'a> for Revised<'a> {
 
     fn expires(&self, now: Timestamp) -> (Timestamp, Span) {
         let ends = self.newest().unwrap_or(now).after(self.limit.window().span());
-        (ends, Span::from_micros(self.limit.window().micros() / 2).min(ends.since(now)))
+        let half = self.limit.window().span().min(ends.since(now)).micros() / 2;
+        (ends, Span::from_micros(half))
     }
 
     /// A log that a wrong clock has written is given a new expiry, whatever the old one.
@@ -215,5 +217,55 @@ impl<'a> State<'a> for Revised<'a> {
         let header = (!unchanged).then(|| head(&self.limit, first, expiry.at_ms, events.weighted));
         let expiry_ms = expiry.moved.then_some(expiry.at_ms);
         (Change::Append { event, header, expiry_ms, filling: first == 0 }, carried)
+    }
+}
+
+impl<'a> Adjustable<'a> for Revised<'a> {
+    fn stored_limit(&self) -> WindowLimit {
+        self.limit
+    }
+
+    /// A charge is one event; what is given back goes newest first. That is a shorter record, and nothing but `SET`
+    /// shortens a string: it is written anew.
+    fn adjusted(self, &Adjustment { delta, now, events_max }: &Adjustment) -> Result<Self, Excess> {
+        let Counting { settled, kept, cut, used, .. } = self.counting(self.limit.window(), now);
+        let left = delta.of(used);
+        match (delta, kept) {
+            (Delta::Charge(more), _) => {
+                within_bounds(delta, left)?;
+                if widen(kept.len()) >= events_max {
+                    return Err(Excess::Events(events_max));
+                }
+                Ok(Self { kept, cut, added: Some((settled, more)), ..self })
+            }
+            (Delta::GiveBack(_), _) if left == 0 => Ok(Self::new(self.limit)),
+            (Delta::GiveBack(_), Kept::One(time, _)) => {
+                Ok(Self { kept: Kept::One(time, left), ..Self::new(self.limit) })
+            }
+            (Delta::GiveBack(_), Kept::From(events, first)) => {
+                let end = events.covered(first, left);
+                let whole = events.weight_before(end).wrapping_sub(events.weight_before(first));
+                let part = left.saturating_sub(whole);
+                let added = (part > 0 && end < events.len()).then(|| (events.time(end), part));
+                Ok(Self { kept: Kept::From(events.before(end), first), added, ..Self::new(self.limit) })
+            }
+        }
+    }
+}
+
+impl Events<'_> {
+    /// The events before `end`.
+    fn before(&self, end: usize) -> Self {
+        Self { bytes: self.bytes.get(..end.saturating_mul(self.stride())).unwrap_or(self.bytes), ..*self }
+    }
+
+    /// Where those events end, from `first` on, that weigh no more than `weight` together.
+    fn covered(&self, first: usize, weight: u64) -> usize {
+        if !self.weighted {
+            return first.saturating_add(usize::try_from(weight).unwrap_or(usize::MAX)).min(self.len());
+        }
+        let base = self.weight_before(first);
+        let fits = |index: usize| self.weight_before(index.saturating_add(1)).wrapping_sub(base) <= weight;
+        Self::search(first, self.len(), fits)
     }
 }

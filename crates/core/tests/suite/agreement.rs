@@ -10,6 +10,7 @@ use limiter_core::time::Timestamp;
 use num_traits::ToPrimitive;
 
 use crate::key::{Key, told};
+use crate::model::adjust::Adjusted;
 use crate::model::asked::{self, Block};
 use crate::model::bucket::{self, Bucket};
 use crate::model::fixed_window::{self, FixedWindow};
@@ -20,7 +21,7 @@ use crate::says::{Said, holds, same};
 use crate::scenario::{Numbers, Scenario, Told};
 
 #[derive(Clone)]
-enum Model {
+pub enum Model {
     Bucket(Bucket),
     Fixed(FixedWindow),
     Log(SlidingLog),
@@ -28,7 +29,7 @@ enum Model {
 }
 
 impl Model {
-    fn new(algorithm: Algorithm) -> Self {
+    pub fn new(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra => Self::Bucket(Bucket::default()),
             Algorithm::Fixed => Self::Fixed(FixedWindow::default()),
@@ -37,7 +38,7 @@ impl Model {
         }
     }
 
-    fn call(&mut self, numbers: &Numbers, now: &Int, cost: &Int) -> Verdict {
+    pub fn call(&mut self, numbers: &Numbers, now: &Int, cost: &Int) -> Verdict {
         let window = int(numbers.interval_us());
         match self {
             Self::Bucket(bucket) => bucket.call(&bucket_limit(numbers), now, cost),
@@ -73,7 +74,17 @@ impl Model {
         }
     }
 
-    fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
+    /// Adjusts the usage; a log may hold so many events after it.
+    pub fn adjust(&mut self, now: &Int, delta: &Int, most: u64) -> Adjusted {
+        match self {
+            Self::Bucket(bucket) => bucket.adjust(now, delta),
+            Self::Fixed(fixed) => fixed.adjust(now, delta),
+            Self::Log(log) => log.adjust(now, delta, usize::try_from(most).expect("a log fits the memory")),
+            Self::Counter(counter) => counter.adjust(now, delta),
+        }
+    }
+
+    pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
         match self {
             Self::Bucket(bucket) => bucket.peek(now, cost),
             Self::Fixed(fixed) => fixed.peek(now, cost),
@@ -82,7 +93,7 @@ impl Model {
         }
     }
 
-    fn useful_until(&self) -> Option<Int> {
+    pub fn useful_until(&self) -> Option<Int> {
         match self {
             Self::Bucket(bucket) => bucket.stored.as_ref().map(bucket::Stored::useful_until),
             Self::Fixed(fixed) => fixed.stored.as_ref().map(fixed_window::Stored::useful_until),
@@ -91,7 +102,7 @@ impl Model {
         }
     }
 
-    fn correct_the_clock(&mut self, now: &Int) -> bool {
+    pub fn correct_the_clock(&mut self, now: &Int) -> bool {
         match self {
             Self::Bucket(bucket) => bucket.correct_the_clock(now),
             Self::Fixed(fixed) => fixed.correct_the_clock(now),
@@ -100,7 +111,12 @@ impl Model {
         }
     }
 
-    fn is_idle(&self, now: &Int) -> bool {
+    /// Whether the clock rule would rewrite it.
+    pub fn correct_the_clock_of_a_copy(&self, now: &Int) -> bool {
+        self.clone().correct_the_clock(now)
+    }
+
+    pub fn is_idle(&self, now: &Int) -> bool {
         match self {
             Self::Bucket(bucket) => bucket.is_idle(now),
             Self::Fixed(fixed) => fixed.is_idle(now),
@@ -152,7 +168,7 @@ fn model_options(options: &Options) -> asked::Options {
     }
 }
 
-fn exact(decision: &Decision) -> Verdict {
+pub fn exact(decision: &Decision) -> Verdict {
     Verdict {
         allowed: decision.allowed(),
         limit: int(decision.limit),
@@ -167,7 +183,7 @@ fn exact(decision: &Decision) -> Verdict {
 }
 
 /// The five integers as a reply has them: waits in milliseconds, rounded up.
-fn reply(verdict: &Verdict) -> [i64; 5] {
+pub fn reply(verdict: &Verdict) -> [i64; 5] {
     let ms = |wait: &Int| {
         let thousand = int(1_000);
         let up: Int = (wait + &thousand - 1) / thousand;
@@ -183,7 +199,7 @@ fn reply(verdict: &Verdict) -> [i64; 5] {
 }
 
 /// The expiry is not before the state stops mattering, and not past the slack.
-fn check_expiry(key: &Key, now: &Int, needed: &Int) -> Said {
+pub fn check_expiry(key: &Key, now: &Int, needed: &Int) -> Said {
     let at = int(key.expiry_ms.expect("a key that was written has an expiry")) * 1_000;
     let twice: Int = needed * 2 - now;
     let latest = twice.max(needed + 2_000_000);
@@ -192,7 +208,7 @@ fn check_expiry(key: &Key, now: &Int, needed: &Int) -> Said {
 }
 
 /// Writing what was read gives the same bytes.
-fn check_round_trip(key: &Key) -> Said {
+pub fn check_round_trip(key: &Key) -> Said {
     let bytes = key.record.as_deref().expect("the key is there");
     let (algorithm, record) = record::decode(bytes).expect("what was written can be read");
     let again = match &record {
@@ -207,7 +223,7 @@ fn check_round_trip(key: &Key) -> Said {
 }
 
 /// What the record says of itself is what the model has.
-fn check_report(key: &Key, model: &Model, now: u64) -> Said {
+pub fn check_report(key: &Key, model: &Model, now: u64) -> Said {
     let bytes = key.record.as_deref().expect("the key is there");
     let report = call::report(bytes, Timestamp::from_micros(now)).expect("what was written can be read");
     let updated = int(report.updated.micros());

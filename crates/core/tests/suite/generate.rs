@@ -1,11 +1,12 @@
 //! Random calls, with a taste for corners: bounds and their neighbours, the very moment at which something changes,
 //! costs at what is left, clocks that step.
 
-use limiter_core::limit::{Bound, CAPACITY, COST, INTERVAL_MS, RATE, RESERVE_MS};
+use limiter_core::limit::{Bound, CAPACITY, COST, INTERVAL_MS, LOG_LIMIT, RATE, RESERVE_MS};
 use limiter_core::time::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::adjusting::{Change, Step, Steps};
 use crate::scenario::{Asks, Call, Cost, Duration, Numbers, Offset, Pause, Scenario};
 
 /// A number within a bound: small, at an end, round or near it, or of any size.
@@ -231,4 +232,43 @@ pub fn asking(scenario: impl Strategy<Value = Scenario> + 'static) -> impl Strat
             scenario
         })
         .boxed()
+}
+
+fn adjustment() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        4 => (-3..=5_i64).prop_map(Change::Exactly),
+        2 => within(COST).prop_map(|n| Change::Exactly(n as i64)),
+        1 => within(COST).prop_map(|n| Change::Exactly(-(n as i64))),
+        3 => (-2..=1_i64).prop_map(Change::BackAll),
+        3 => any::<u8>().prop_map(Change::BackPart),
+        2 => (-1..=2_i64).prop_map(Change::UpToLimit),
+        1 => (-1..=1_i64).prop_map(Change::UpToMost),
+    ]
+}
+
+/// Some of the calls are adjustments instead.
+fn adjusted(scenario: impl Strategy<Value = Scenario> + 'static) -> impl Strategy<Value = Steps> {
+    let most = prop_oneof![3 => Just(LOG_LIMIT.max), 1 => 1..=8_u64];
+    (scenario, most)
+        .prop_flat_map(|(Scenario { start, calls }, log_limit_max)| {
+            let changes = prop_oneof![1 => Just(None), 1 => adjustment().prop_map(Some)];
+            prop::collection::vec(changes.boxed(), calls.len()).prop_map(move |changes| {
+                let step = |(call, change): (&Call, _)| match change {
+                    None => Step::Call(*call),
+                    Some(change) => Step::Adjust(*call, change),
+                };
+                Steps { start, steps: calls.iter().zip(changes).map(step).collect(), log_limit_max }
+            })
+        })
+        .boxed()
+}
+
+/// Calls and adjustments, under limits that change and on a clock that steps.
+pub fn steps(length: usize) -> impl Strategy<Value = Steps> {
+    adjusted(scenario(length))
+}
+
+/// The same on a key in steady use.
+pub fn busy_steps(length: usize) -> impl Strategy<Value = Steps> {
+    adjusted(busy_scenario(length))
 }

@@ -1,5 +1,6 @@
 //! A key as a server would hold it: bytes and an expiry, changed by nothing but what a call says.
 
+use limiter_core::adjust::{self, AdjustError, Delta};
 use limiter_core::block::{BLOCK_LEN, Block};
 use limiter_core::call::{self, Change, Limit};
 use limiter_core::decision::{Decision, Retry};
@@ -70,6 +71,16 @@ impl Key {
                 Ok(outcome.decision)
             }
         }
+    }
+
+    /// Adjusts the usage; `None` if there is no key or nothing in use.
+    pub fn adjust(&mut self, delta: Delta, now: u64, log_limit_max: u64) -> Result<Option<Decision>, AdjustError> {
+        let Some(record) = self.record.clone() else { return Ok(None) };
+        let outcome = adjust::adjust(&record, delta, Timestamp::from_micros(now), log_limit_max)?;
+        Ok(outcome.map(|outcome| {
+            self.apply(&outcome.change, outcome.block);
+            outcome.decision
+        }))
     }
 
     fn apply(&mut self, change: &Change<'_>, block: Option<Block>) {

@@ -14,6 +14,7 @@
 
 use proptest::test_runner::Config;
 
+mod adjusting;
 mod agreement;
 mod any_bytes;
 mod frozen;

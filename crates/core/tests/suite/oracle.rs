@@ -4,8 +4,9 @@ use limiter_core::record::Algorithm;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::adjusting;
 use crate::agreement::agree;
-use crate::generate::{asking, busy_scenario, scenario};
+use crate::generate::{asking, busy_scenario, busy_steps, scenario, steps};
 use crate::runs;
 
 proptest! {
@@ -68,5 +69,37 @@ proptest! {
         scenario in asking(busy_scenario(60)),
     ) {
         agree(algorithm, &scenario).map_err(TestCaseError::fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(runs(6_000))]
+
+    #[test]
+    fn an_adjusted_token_bucket_agrees_with_the_model(steps in steps(40)) {
+        adjusting::agree(Algorithm::TokenBucket, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn an_adjusted_fixed_window_agrees_with_the_model(steps in steps(40)) {
+        adjusting::agree(Algorithm::Fixed, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn an_adjusted_sliding_log_agrees_with_the_model(steps in steps(100)) {
+        adjusting::agree(Algorithm::SlidingLog, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn an_adjusted_sliding_counter_agrees_with_the_model(steps in steps(40)) {
+        adjusting::agree(Algorithm::SlidingCounter, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn any_busy_limiter_that_is_adjusted_agrees_with_the_model(
+        algorithm in select(Algorithm::ALL.to_vec()),
+        steps in busy_steps(60),
+    ) {
+        adjusting::agree(algorithm, &steps).map_err(TestCaseError::fail)?;
     }
 }

@@ -1,5 +1,6 @@
 //! What the limiters promise, each promise a property of its own that needs no model.
 
+mod adjust;
 mod arguments;
 mod clock;
 mod either_flow;

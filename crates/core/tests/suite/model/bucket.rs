@@ -146,7 +146,9 @@ impl Bucket {
     }
 
     fn behind(&self, now: &Int) -> Int {
-        self.stored.as_ref().map_or_else(Int::zero, |stored| (&stored.time - now).max(Int::zero()))
+        // Nothing waits for the time of a state in which nothing is owed.
+        let stored = self.stored.as_ref().filter(|stored| !stored.is_idle(now));
+        stored.map_or_else(Int::zero, |stored| (&stored.time - now).max(Int::zero()))
     }
 
     fn debt_under(&self, limit: &Limit, now: &Int) -> Fraction {

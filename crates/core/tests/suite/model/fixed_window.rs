@@ -69,13 +69,13 @@ impl FixedWindow {
     }
 
     pub fn peek(&self, now: &Int, cost: &Int) -> Option<Verdict> {
-        let stored = self.stored.as_ref().filter(|stored| *now < stored.useful_until())?;
+        let stored = self.stored.as_ref().filter(|_| !self.is_idle(now))?;
         let limit = Limit { limit: stored.limit.clone(), window: stored.window.clone(), aligned: None };
         Some(self.clone().call(&limit, now, cost))
     }
 
     pub fn is_idle(&self, now: &Int) -> bool {
-        self.stored.as_ref().is_none_or(|stored| stored.useful_until() <= *now)
+        self.stored.as_ref().is_none_or(|stored| stored.used.is_zero() || stored.useful_until() <= *now)
     }
 
     pub fn correct_the_clock(&mut self, now: &Int) -> bool {
@@ -90,7 +90,8 @@ impl FixedWindow {
 
     /// The window that a call with this length falls in, cut to that length.
     fn open_window(&self, window: &Int, now: &Int) -> Option<Stored> {
-        let stored = self.stored.as_ref()?;
+        // A window from which everything was given back is as good as none.
+        let stored = self.stored.as_ref().filter(|stored| !stored.used.is_zero())?;
         let window = window.min(&stored.window).clone();
         let cut = Stored { window, ..stored.clone() };
         (*now < cut.useful_until()).then_some(cut)

@@ -9,6 +9,7 @@
 use num_bigint::BigInt;
 use num_traits::Zero;
 
+pub mod adjust;
 pub mod asked;
 pub mod bucket;
 pub mod fixed_window;

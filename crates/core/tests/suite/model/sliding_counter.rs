@@ -24,11 +24,11 @@ pub struct Stored {
 
 impl Stored {
     pub fn useful_until(&self) -> Int {
-        &self.start + &self.limit.window * 2
+        &self.start + &self.limit.window * if self.current.is_zero() { 1 } else { 2 }
     }
 
     /// The same counts as they stand in the window that holds `time`, or nothing if both are over.
-    fn rolled_to(&self, time: &Int) -> Option<Stored> {
+    pub(super) fn rolled_to(&self, time: &Int) -> Option<Stored> {
         let window = &self.limit.window;
         let mut rolled = self.clone();
         while rolled.start.clone() + window <= *time {
@@ -119,12 +119,13 @@ impl SlidingCounter {
         }
     }
 
-    /// A clock that is behind reads as the start of the stored window.
-    fn effective(&self, now: &Int) -> Int {
-        self.stored.as_ref().map_or(now, |stored| (&stored.start).max(now)).clone()
+    /// A clock that is behind reads as the start of the stored window, unless nothing was counted in it.
+    pub(super) fn effective(&self, now: &Int) -> Int {
+        let counts = |stored: &&Stored| !stored.current.is_zero() || !stored.previous.is_zero();
+        self.stored.as_ref().filter(counts).map_or(now, |stored| (&stored.start).max(now)).clone()
     }
 
-    fn used(&self, time: &Int) -> Fraction {
+    pub(super) fn used(&self, time: &Int) -> Fraction {
         self.stored
             .as_ref()
             .and_then(|stored| stored.rolled_to(time))

@@ -125,7 +125,7 @@ impl SlidingLog {
     }
 
     /// A clock that is behind reads as the newest event's time: what was dropped stays dropped.
-    fn effective(&self, now: &Int) -> Int {
+    pub(super) fn effective(&self, now: &Int) -> Int {
         self.stored.as_ref().map_or(now, |stored| stored.newest().max(now)).clone()
     }
 
@@ -142,6 +142,6 @@ impl SlidingLog {
     }
 }
 
-fn weight(events: &[Event]) -> Int {
+pub(super) fn weight(events: &[Event]) -> Int {
     events.iter().map(|event| &event.weight).sum()
 }

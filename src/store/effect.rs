@@ -1,0 +1,75 @@
+//! What a change in the general flow comes to in bytes, and how it is carried out.
+
+use limiter_core::block::{Block, Blocked};
+use limiter_core::call::Change;
+use limiter_core::expiry::Expiry;
+use limiter_core::record::Small;
+use limiter_core::sliding_log::{Event, HEADER_LEN};
+
+use super::{ON_STACK, append, render, replace};
+use crate::error::Error;
+use crate::ffi::{Context, Growth, KeyName, WriteKey};
+
+/// A change of a key in the bytes that tell it.
+pub(super) enum Effect<'b> {
+    Replace { record: &'b [u8], expiry: Expiry },
+    Append { event: Event, header: &'b [u8], expiry_ms: Option<u64>, growth: Growth },
+}
+
+/// The room for those bytes.
+pub(super) struct Room {
+    small: [u8; ON_STACK],
+    large: Vec<u8>,
+    record: Option<Small>,
+    blocked: Option<Blocked>,
+    header: Option<[u8; HEADER_LEN]>,
+}
+
+impl Room {
+    pub(super) const fn new() -> Self {
+        Self { small: [0; ON_STACK], large: Vec::new(), record: None, blocked: None, header: None }
+    }
+}
+
+/// What a change of the plain record comes to, with the block that it carries; `None` if nothing changes.
+pub(super) fn effect<'b>(
+    change: &Change<'_>,
+    block: Option<Block>,
+    room: &'b mut Room,
+) -> Result<Option<Effect<'b>>, Error<'static>> {
+    let wrapped = |plain: &[u8]| block.map(|block| block.wrap(plain));
+    Ok(match *change {
+        Change::None => None,
+        Change::Replace { record, expiry } => {
+            room.blocked = wrapped(record.as_bytes());
+            let record = room.record.insert(record).as_bytes();
+            Some(Effect::Replace { record: room.blocked.as_ref().map_or(record, Blocked::as_bytes), expiry })
+        }
+        Change::Append { event, header, expiry_ms, filling } => {
+            let growth = if filling { Growth::Tight } else { Growth::Doubled };
+            room.header = header;
+            room.blocked = header.as_ref().and_then(|header| wrapped(header));
+            let plain: &[u8] = room.header.as_ref().map_or(&[], <[u8; _]>::as_slice);
+            let header = room.blocked.as_ref().map_or(plain, Blocked::as_bytes);
+            Some(Effect::Append { event, header, expiry_ms, growth })
+        }
+        Change::Rewrite { rewrite, expiry } => {
+            let record = render(&rewrite, block.as_ref(), &mut room.small, &mut room.large)?;
+            Some(Effect::Replace { record, expiry })
+        }
+    })
+}
+
+pub(super) fn carry_out(
+    ctx: Context,
+    key: &mut WriteKey<'_>,
+    name: KeyName<'_>,
+    effect: &Effect<'_>,
+) -> Result<(), Error<'static>> {
+    match *effect {
+        Effect::Replace { record, expiry } => replace(ctx, key, name, record, expiry),
+        Effect::Append { ref event, header, expiry_ms, growth } => {
+            append(ctx, key, name, event, header, expiry_ms, growth)
+        }
+    }
+}
