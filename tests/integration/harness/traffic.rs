@@ -97,7 +97,9 @@ impl Traffic {
     /// Usage put right, now and then by too much.
     fn adjustment(&mut self) -> String {
         let key = self.key();
-        let delta = self.random.of(&[-1_000_000_000_000_i64, -20, -3, -1, -1, 0, 1, 1, 2, 5, 30, 1_000_000_000_000]);
+        let all = 1_000_000_000_000_i64;
+        let delta =
+            if self.random.one_in(30) { -all } else { self.random.of(&[-20, -3, -1, -1, 0, 1, 1, 2, 5, 30, all]) };
         format!("RL.ADJUST {key} {delta}")
     }
 
