@@ -38,15 +38,26 @@ fn check_calls(mut key: Key, first: Result<(), RecordError>, scenario: &Scenario
         let what = || format!("call {index} of {:?} on {}", key.algorithm, scenario.start);
         now = call.pause.resolve(now, &last);
         let limit = limit(key.algorithm, &call.numbers);
-        let got = key.clone().call_under(&limit, now, call.cost.resolve(&last));
+        let (cost, options) = (call.cost.resolve(&last), call.asks.resolve(&last, key.is_bucket()));
+        let ask = |mut key: Key| {
+            if options.is_none() {
+                let got = key.call_under(&limit, now, cost).map(|decision| (decision, None));
+                return (key, got);
+            }
+            let got = key.ask(&limit, now, cost, &options);
+            (key, got)
+        };
+        let (after, got) = ask(key.clone());
         same(&got.map(|_| ()), &first, what)?;
-        let Ok(decision) = got else { return Ok(()) };
+        let Ok((decision, extra)) = got else { return Ok(()) };
+        holds(extra.is_none_or(|extra| extra.reply() >= 0), what)?;
         holds(decision.remaining() <= decision.limit, what)?;
         holds(decision.reply().iter().all(|&integer| integer >= -1), what)?;
         // A refusal never says 0.
         holds(!matches!(decision.retry, Retry::After(wait) if wait.micros() == 0), what)?;
-        let again = key.call_under(&limit, now, call.cost.resolve(&last));
-        same(&again, &got, || "the same call on the same bytes".to_owned())?;
+        let (key_again, again) = ask(key);
+        same(&(&key_again, again), &(&after, got), || "the same call on the same bytes".to_owned())?;
+        key = after;
         last = told(&decision, &call.numbers, key.is_bucket());
     }
     Ok(())

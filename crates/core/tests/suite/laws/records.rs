@@ -1,5 +1,6 @@
 //! Stored bytes: whatever they are, there is an answer, and what a call makes of them can be read again.
 
+use limiter_core::block::BLOCK_LEN;
 use limiter_core::call;
 use limiter_core::limit::INTERVAL_MS;
 use limiter_core::record::{self, Algorithm, Record};
@@ -8,9 +9,9 @@ use limiter_core::time::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{algorithm, follow};
+use super::{algorithm, follow, follow_asking};
 use crate::any_bytes;
-use crate::generate::scenario;
+use crate::generate::{asking, busy_scenario, scenario};
 use crate::runs;
 use crate::scenario::Scenario;
 
@@ -31,13 +32,24 @@ fn field() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// When a block began, and its milliseconds.
+fn block() -> impl Strategy<Value = Vec<u8>> {
+    let since = prop_oneof![Just(0), 1_700_000_000_000_000..=1_900_000_000_000_000_u64, any::<u64>()];
+    let length = prop_oneof![4 => 1..=INTERVAL_MS.max, 1 => Just(0), 1 => any::<u64>()];
+    (since, length).prop_map(|(since, length)| [since.to_le_bytes(), length.to_le_bytes()].concat())
+}
+
 /// Bytes that start like a record and go on at will.
 fn almost_a_record() -> impl Strategy<Value = Vec<u8>> {
     let kind =
         prop_oneof![8 => (1..=5_u8, any::<bool>()).prop_map(|(n, wide)| n | u8::from(wide) << 4), 1 => any::<u8>()];
-    let version = prop_oneof![8 => Just(1_u8), 1 => any::<u8>()];
-    (version, kind, prop::collection::vec(field(), 0..12))
-        .prop_map(|(version, kind, fields)| [vec![b'R', b'L', version, kind], fields.concat()].concat())
+    let head = prop_oneof![
+        8 => kind.clone().prop_map(|kind| vec![1, kind]),
+        4 => (kind.clone(), block()).prop_map(|(kind, block)| [vec![2, kind | 0x20], block].concat()),
+        1 => (any::<u8>(), kind).prop_map(|(version, kind)| vec![version, kind]),
+    ];
+    (head, prop::collection::vec(field(), 0..12))
+        .prop_map(|(head, fields)| [vec![b'R', b'L'], head, fields.concat()].concat())
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +95,7 @@ impl Damage {
 /// A record that calls have written.
 fn written(algorithm: Algorithm, scenario: &Scenario) -> Vec<u8> {
     let mut bytes = Vec::new();
-    follow(algorithm, scenario, |_, _, key, _| {
+    follow_asking(algorithm, scenario, |_, _, key| {
         bytes = key.record.clone().unwrap_or_default();
         Ok(())
     })
@@ -95,19 +107,19 @@ proptest! {
     #![proptest_config(runs(4_000))]
 
     #[test]
-    fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200), scenario in scenario(4)) {
+    fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200), scenario in asking(scenario(4))) {
         any_bytes::check(&bytes, &scenario).map_err(TestCaseError::fail)?;
     }
 
     #[test]
-    fn bytes_that_look_like_a_record_have_an_answer(bytes in almost_a_record(), scenario in scenario(6)) {
+    fn bytes_that_look_like_a_record_have_an_answer(bytes in almost_a_record(), scenario in asking(scenario(6))) {
         any_bytes::check(&bytes, &scenario).map_err(TestCaseError::fail)?;
     }
 
     #[test]
     fn damaged_records_have_an_answer(
         algorithm in algorithm(),
-        scenario in scenario(30),
+        scenario in asking(scenario(30)),
         damage in prop::collection::vec(damage(), 1..4),
     ) {
         let mut bytes = written(algorithm, &scenario);
@@ -127,10 +139,29 @@ proptest! {
                 Record::Log(_) => return Ok(()),
             };
             // The wide form of numbers that fit the compact one is written compactly, and means the same.
-            let wide = bytes[3] & 0x10 != 0;
-            prop_assert!(wide || again.as_bytes() == bytes);
-            prop_assert_eq!(record::decode(again.as_bytes()), Ok((algorithm, record)));
+            let (wide, plain) = (bytes[3] & 0x10 != 0, again.as_bytes());
+            let again = record::block(&bytes).map_or(plain.to_vec(), |block| block.wrap(plain).as_bytes().to_vec());
+            prop_assert!(wide || again == bytes);
+            prop_assert_eq!(record::decode(&again), Ok((algorithm, record)));
+            prop_assert_eq!(record::block(&again), record::block(&bytes));
         }
+    }
+
+    #[test]
+    fn a_log_that_is_asked_more_takes_at_most_twice_the_bytes_of_its_living_events(
+        scenario in asking(prop_oneof![scenario(120), busy_scenario(120)]),
+    ) {
+        follow_asking(Algorithm::SlidingLog, &scenario, |asked, before, after| {
+            // A block alone writes what is there, dead or not.
+            let counts = asked.decision.allowed() || asked.options.strict;
+            if before != after && counts && !after.has_wrong_time(asked.at) {
+                let bytes = after.record.as_deref().unwrap();
+                let living = usize::try_from(call::report(bytes, Timestamp::from_micros(asked.at)).unwrap().events.unwrap());
+                let event = if bytes[3] & 0x10 == 0 { 8 } else { 16 };
+                prop_assert!(bytes.len() <= HEADER_LEN + BLOCK_LEN + 2 * event * living.unwrap());
+            }
+            Ok(())
+        })?;
     }
 
     #[test]
