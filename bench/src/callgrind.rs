@@ -45,7 +45,14 @@ pub struct Counter {
 impl Counter {
     pub fn start(binary: &Path, modules: &[PathBuf], profiles: Option<&Path>) -> Result<Self> {
         ensure!(installed(), "valgrind is not installed");
-        let wrapper = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=cg.out"];
+        // A server may come with a script that starts it.
+        let wrapper = [
+            "valgrind",
+            "--tool=callgrind",
+            "--trace-children=yes",
+            "--instr-atstart=no",
+            "--callgrind-out-file=cg.out",
+        ];
         let server =
             Server::start(binary, &Options { modules, wrapper: &wrapper.map(str::to_owned), ..Options::default() })?;
         if let Some(folder) = profiles {

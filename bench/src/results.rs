@@ -44,10 +44,15 @@ pub fn date() -> String {
     artifacts::output("date", &["-u", "+%Y-%m-%d %H:%M UTC"]).unwrap_or_default()
 }
 
-/// How this run was asked for.
+/// How this run was asked for, with `PATH` for whatever lies elsewhere on another machine.
 pub fn command_line() -> String {
-    let quote = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
-    let arguments: Vec<String> = env::args().skip(1).map(quote).collect();
+    let anywhere = |word: &str| if word.starts_with('/') { "PATH".to_owned() } else { word.to_owned() };
+    let shown = |word: String| match word.split_once('=') {
+        _ if word.contains(' ') => format!("'{word}'"),
+        Some((option, value)) => format!("{option}={}", anywhere(value)),
+        None => anywhere(&word),
+    };
+    let arguments: Vec<String> = env::args().skip(1).map(shown).collect();
     format!("cargo run --release -p bench -- {}", arguments.join(" ")).trim_end_matches([' ', '-']).to_owned()
 }
 

@@ -5,8 +5,9 @@
 
 use limiter_core::{
     call::{self, Change, Outcome},
+    memo::Memo,
+    plain,
     record::Algorithm,
-    request,
     time::Timestamp,
 };
 use std::{env, hint::black_box, process::ExitCode};
@@ -73,15 +74,15 @@ fn main() -> ExitCode {
 }
 
 fn measure(case: &Case, times: u64) -> Result<(), String> {
-    let mut stored = Vec::new();
+    let (mut memo, mut stored) = (Memo::new(), Vec::new());
     for n in 0..case.before {
-        if !one(case, &mut stored, START_US + n)? {
+        if !one(case, &mut memo, &mut stored, START_US + n)? {
             return Err(format!("call {n} was refused before its time"));
         }
     }
     let now = START_US + case.before;
     for _ in 0..times {
-        let outcome = decide(black_box(case), black_box(&stored), black_box(now))?;
+        let outcome = decide(black_box(case), &mut memo, black_box(&stored), black_box(now))?;
         if black_box(&outcome).decision.allowed() != case.admitted {
             return Err("the call had another outcome".to_owned());
         }
@@ -90,16 +91,16 @@ fn measure(case: &Case, times: u64) -> Result<(), String> {
 }
 
 /// What a server does with one call, but for the server.
-fn decide<'a>(case: &Case, stored: &'a [u8], now: u64) -> Result<Outcome<'a>, String> {
-    let call = request::call(case.algorithm, &mut case.arguments.iter().copied(), LOG_LIMIT_MAX)
-        .map_err(|error| format!("{error:?}"))?;
+fn decide<'a>(case: &Case, memo: &mut Memo, stored: &'a [u8], now: u64) -> Result<Outcome<'a>, String> {
+    let (limit, cost) = plain::call(case.algorithm, &mut case.arguments.iter().copied(), LOG_LIMIT_MAX, memo)
+        .ok_or("these are not the arguments of a plain call")?;
     let record = if stored.is_empty() { None } else { Some(stored) };
-    call::decide(record, &call.limit, Timestamp::from_micros(now), call.cost).map_err(|error| format!("{error:?}"))
+    call::decide(record, &limit, Timestamp::from_micros(now), cost).map_err(|error| format!("{error:?}"))
 }
 
 /// Decides one call and stores what it changes.
-fn one(case: &Case, stored: &mut Vec<u8>, now: u64) -> Result<bool, String> {
-    let outcome = decide(case, stored, now)?;
+fn one(case: &Case, memo: &mut Memo, stored: &mut Vec<u8>, now: u64) -> Result<bool, String> {
+    let outcome = decide(case, memo, stored, now)?;
     let allowed = outcome.decision.allowed();
     match outcome.change {
         Change::None => {}

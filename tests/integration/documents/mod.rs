@@ -12,10 +12,11 @@ use std::{
 use crate::harness::{START, Server};
 
 /// The documents that a reader may trust.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 9] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/benchmarks.md",
     "docs/commands.md",
     "docs/design.md",
     "docs/operations.md",
