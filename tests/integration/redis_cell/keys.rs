@@ -139,9 +139,15 @@ fn any_other_string_is_a_wrong_type_and_other_commands_do_not_take_these() {
     }
     leave(&server, S);
     let before = server.state("k");
-    for call in
-        ["RL.GCRA k 5 1", "RL.TOKENBUCKET k 5 1", "RL.FIXED k 5 1s", "RL.PEEK k", "RL.PEEK k GCRA 5 1", "RL.INFO k"]
-    {
+    for call in [
+        "RL.GCRA k 5 1",
+        "RL.TOKENBUCKET k 5 1",
+        "RL.FIXED k 5 1s",
+        "RL.PEEK k",
+        "RL.PEEK k GCRA 5 1",
+        "RL.INFO k",
+        "RL.ADJUST k -1",
+    ] {
         assert!(server.error(call).starts_with("WRONGTYPE "), "{call}");
     }
     assert_eq!(server.state("k"), before);
