@@ -45,6 +45,9 @@ impl fmt::Display for Error<'_> {
             Self::Record(RecordError::Foreign | RecordError::Extended, wanted) => {
                 write!(f, "WRONGTYPE key: got a string that is not limiter state, expected {}", Wanted(*wanted))
             }
+            Self::Record(RecordError::List, wanted) => {
+                write!(f, "WRONGTYPE key: got all state, expected {}", Wanted(*wanted))
+            }
             Self::Record(RecordError::Other { found, wanted }, _) => {
                 write!(f, "WRONGTYPE key: got {} state, expected {} state", found.name(), wanted.name())
             }

@@ -26,7 +26,28 @@ impl Counts {
     }
 }
 
+impl Counts {
+    #[inline(always)]
+    fn count(&self, ending: Ending) {
+        let count = match ending {
+            Ending::Allowed => &self.allowed,
+            Ending::Refused => &self.refused,
+            Ending::Error => &self.errors,
+        };
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
 static COUNTS: [Counts; 5] = [const { Counts::new() }; 5];
+
+/// The calls of `RL.ALL`, each counted once.
+static ALL: Counts = Counts::new();
+
+/// Counts one call of several limits.
+#[inline]
+pub fn count_all(ending: Ending) {
+    ALL.count(ending);
+}
 
 /// Counts one call. Commands run one at a time, so a load and a store count as well as an atomic addition, and faster.
 #[inline]
@@ -39,12 +60,7 @@ pub fn count(algorithm: Algorithm, ending: Ending) {
         Algorithm::SlidingLog => slidinglog,
         Algorithm::SlidingCounter => slidingcounter,
     };
-    let count = match ending {
-        Ending::Allowed => &counts.allowed,
-        Ending::Refused => &counts.refused,
-        Ending::Error => &counts.errors,
-    };
-    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    counts.count(ending);
 }
 
 /// How an adjustment ended.
@@ -76,8 +92,9 @@ pub fn report(section: &InfoSection) {
         [c"fixed_allowed", c"fixed_refused", c"fixed_errors"],
         [c"slidinglog_allowed", c"slidinglog_refused", c"slidinglog_errors"],
         [c"slidingcounter_allowed", c"slidingcounter_refused", c"slidingcounter_errors"],
+        [c"all_allowed", c"all_refused", c"all_errors"],
     ];
-    for (counts, [allowed, refused, errors]) in COUNTS.iter().zip(names) {
+    for (counts, [allowed, refused, errors]) in COUNTS.iter().chain([&ALL]).zip(names) {
         section.field(allowed, counts.allowed.load(Ordering::Relaxed));
         section.field(refused, counts.refused.load(Ordering::Relaxed));
         section.field(errors, counts.errors.load(Ordering::Relaxed));

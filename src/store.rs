@@ -2,6 +2,7 @@
 
 mod adjust;
 mod effect;
+mod list;
 
 use std::ffi::CStr;
 
@@ -22,6 +23,7 @@ use limiter_core::time::Timestamp;
 
 pub use adjust::adjust;
 use effect::{Room, carry_out, effect};
+pub use list::{update_keys, update_list};
 
 use crate::error::Error;
 use crate::ffi::{Command, Context, Field, Growth, KeyName, SharedString, Value, WriteKey};
@@ -249,18 +251,27 @@ fn replace(
     record: &[u8],
     expiry: Expiry,
 ) -> Result<(), Error<'static>> {
-    let sent = if expiry.moved {
+    send_record(ctx, name, record, expiry).then_some(()).ok_or(Error::NotPropagated)?;
+    put_record(key, record, expiry);
+    Ok(())
+}
+
+#[inline(always)]
+fn send_record(ctx: Context, name: KeyName<'_>, record: &[u8], expiry: Expiry) -> bool {
+    if expiry.moved {
         let ms = Decimal::new(expiry.at_ms);
         ctx.replicate(SET, [Field::Key(name), Field::Bytes(record), Field::Shared(&PXAT), Field::Bytes(ms.as_bytes())])
     } else {
         ctx.replicate(SET, [Field::Key(name), Field::Bytes(record), Field::Shared(&KEEPTTL)])
-    };
-    sent.then_some(()).ok_or(Error::NotPropagated)?;
+    }
+}
+
+#[inline(always)]
+fn put_record(key: &mut WriteKey<'_>, record: &[u8], expiry: Expiry) {
     key.put(record);
     if expiry.moved {
         key.expire_at(expiry.at_ms);
     }
-    Ok(())
 }
 
 /// One command, `APPEND key event`; with a new header `SETRANGE key 0 header`, with a new expiry `PEXPIREAT key ms`.
@@ -274,7 +285,16 @@ fn append(
     expiry_ms: Option<u64>,
     growth: Growth,
 ) -> Result<(), Error<'static>> {
-    let mut sent = ctx.replicate(APPEND, [Field::Key(name), Field::Bytes(event.as_bytes())]);
+    let event = event.as_bytes();
+    send_event(ctx, name, event, header, expiry_ms).then_some(()).ok_or(Error::NotPropagated)?;
+    put_event(key, event, header, expiry_ms, growth);
+    Ok(())
+}
+
+/// What is empty is not sent.
+#[inline(always)]
+fn send_event(ctx: Context, name: KeyName<'_>, event: &[u8], header: &[u8], expiry_ms: Option<u64>) -> bool {
+    let mut sent = event.is_empty() || ctx.replicate(APPEND, [Field::Key(name), Field::Bytes(event)]);
     if !header.is_empty() {
         sent = sent && ctx.replicate(SETRANGE, [Field::Key(name), Field::Shared(&ZERO), Field::Bytes(header)]);
     }
@@ -282,12 +302,15 @@ fn append(
         let ms = Decimal::new(at_ms);
         sent = sent && ctx.replicate(PEXPIREAT, [Field::Key(name), Field::Bytes(ms.as_bytes())]);
     }
-    sent.then_some(()).ok_or(Error::NotPropagated)?;
-    key.append(event.as_bytes(), header, growth);
+    sent
+}
+
+#[inline(always)]
+fn put_event(key: &mut WriteKey<'_>, event: &[u8], header: &[u8], expiry_ms: Option<u64>, growth: Growth) {
+    key.append(event, header, growth);
     if let Some(at_ms) = expiry_ms {
         key.expire_at(at_ms);
     }
-    Ok(())
 }
 
 /// Most logs are rewritten when they are small: within this many bytes without a heap allocation.
@@ -300,21 +323,29 @@ fn render<'b>(
     small: &'b mut [u8; ON_STACK],
     large: &'b mut Vec<u8>,
 ) -> Result<&'b [u8], Error<'static>> {
-    let room = if block.is_some() { BLOCK_LEN } else { 0 };
-    let len = rewrite.len().saturating_add(room);
-    let record = match small.get_mut(..len) {
-        Some(small) => small,
-        None => {
-            large.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
-            large.resize(len, 0);
-            large
-        }
-    };
-    rewrite.write(record.get_mut(room..).unwrap_or_default());
+    let before = if block.is_some() { BLOCK_LEN } else { 0 };
+    let record = space(rewrite.len().saturating_add(before), small, large)?;
+    rewrite.write(record.get_mut(before..).unwrap_or_default());
     if let Some(block) = block {
         block.put(record);
     }
     Ok(record)
+}
+
+/// Space for `len` bytes.
+fn space<'b>(
+    len: usize,
+    small: &'b mut [u8; ON_STACK],
+    large: &'b mut Vec<u8>,
+) -> Result<&'b mut [u8], Error<'static>> {
+    match small.get_mut(..len) {
+        Some(small) => Ok(small),
+        None => {
+            large.try_reserve_exact(len).map_err(|_| Error::NoMemory)?;
+            large.resize(len, 0);
+            Ok(large)
+        }
+    }
 }
 
 /// A number in decimal digits, without an allocation.

@@ -162,6 +162,11 @@ fn plan(scripts: &Scripts, options: &Options) -> Vec<Planned> {
         let bucket = subject::limiter(None, Algorithm::TokenBucket, outcome, Room::Ordinary);
         add(subject::varied(bucket), "another limit for each key", None, KEYS);
     }
+    for outcome in [Outcome::Admitted, Outcome::Refused] {
+        for count in [1, 2, 4] {
+            add(subject::all(count, outcome), "cost left out", None, KEYS);
+        }
+    }
     // Few keys, so that a key is called again long before its expiry has to move, however slow the machine.
     add(subject::idle_bucket(), "idle between calls", None, PIPELINE);
     add(

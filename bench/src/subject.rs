@@ -264,6 +264,40 @@ pub fn log_of(scripts: Option<&Scripts>, outcome: Outcome, events: u64) -> Subje
     Subject { fills: events, ..Subject::limiter(script, SlidingLog, outcome, limits) }
 }
 
+/// `RL.ALL` of the first `count` of four limits, in one key.
+pub fn all(count: usize, outcome: Outcome) -> Subject {
+    let limits = [
+        ["TOKENBUCKET", "100", "1/m"],
+        ["FIXED", "1000", "1h"],
+        ["SLIDINGCOUNTER", "10000", "1d"],
+        ["GCRA", "100", "1/m"],
+    ];
+    let head = ["RL.ALL", "1", KEY].map(str::to_owned);
+    let words = |refusing: bool| {
+        let mut words = head.to_vec();
+        for limit in &limits[..count] {
+            words.extend(limit.map(str::to_owned));
+        }
+        if refusing {
+            // The last limit of the list is used up by the first call.
+            let last = words.len() - 2;
+            (words[last], words[last + 1]) =
+                ("1".to_owned(), if count == 2 || count == 3 { "1d" } else { "1/h" }.to_owned());
+        }
+        words
+    };
+    let words = words(outcome == Outcome::Refused);
+    Subject {
+        family: Family::Module,
+        algorithm: None,
+        outcome,
+        label: format!("RL.ALL of {count}"),
+        fill: words.clone(),
+        words,
+        fills: 1,
+    }
+}
+
 /// The subject with limits that differ from key to key.
 pub fn varied(subject: Subject) -> Subject {
     let limit = subject.words[2].clone();

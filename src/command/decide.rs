@@ -15,7 +15,7 @@ use crate::stats::{Ending, count};
 use crate::{clock, config, store};
 
 /// The limits of recent calls.
-static MEMO: MainThread<Memo> = MainThread::new(Memo::new());
+pub(super) static MEMO: MainThread<Memo> = MainThread::new(Memo::new());
 
 /// `RL.TOKENBUCKET key capacity rate [cost] [option...]`
 pub struct TokenBucket;

@@ -1,6 +1,7 @@
 //! The command table: everything the server is told of a command stands here, side by side.
 
 mod adjust;
+mod all;
 mod decide;
 mod look;
 mod throttle;
@@ -8,7 +9,7 @@ mod throttle;
 use std::ffi::CStr;
 
 use crate::config;
-use crate::ffi::{Access, Argument, ArgumentKind, CommandSpec, register};
+use crate::ffi::{Access, Argument, ArgumentKind, CommandSpec, Keys, register};
 
 /// The ACL category that all commands belong to, where the server lets a module add one.
 pub const ACL_CATEGORY: &CStr = c"ratelimit";
@@ -54,6 +55,82 @@ const BLOCK: Argument = Argument::optional(
     ]),
 );
 
+const CAPACITY: Argument = Argument::required(c"capacity", ArgumentKind::Integer);
+const BURST: Argument = Argument::required(c"burst", ArgumentKind::Integer);
+
+const RESERVE: Argument = Argument::optional(
+    c"reserve",
+    ArgumentKind::Block(&[
+        Argument::required(c"reserve", ArgumentKind::Token(c"RESERVE")),
+        Argument::required(c"max_wait", ArgumentKind::Text),
+    ]),
+);
+
+/// A limit of a list: the name of its command, and what follows the key there.
+const LISTED: Argument = Argument::required(
+    c"limit",
+    ArgumentKind::OneOf(&[
+        Argument::required(
+            c"tokenbucket",
+            ArgumentKind::Block(&[
+                Argument::required(c"tokenbucket", ArgumentKind::Token(c"TOKENBUCKET")),
+                CAPACITY,
+                RATE,
+                COST,
+                RESERVE,
+                STRICT,
+                BLOCK,
+            ]),
+        ),
+        Argument::required(
+            c"gcra",
+            ArgumentKind::Block(&[
+                Argument::required(c"gcra", ArgumentKind::Token(c"GCRA")),
+                BURST,
+                RATE,
+                COST,
+                RESERVE,
+                STRICT,
+                BLOCK,
+            ]),
+        ),
+        Argument::required(
+            c"fixed",
+            ArgumentKind::Block(&[
+                Argument::required(c"fixed", ArgumentKind::Token(c"FIXED")),
+                LIMIT,
+                WINDOW,
+                COST,
+                ALIGNED,
+                STRICT,
+                BLOCK,
+            ]),
+        ),
+        Argument::required(
+            c"slidinglog",
+            ArgumentKind::Block(&[
+                Argument::required(c"slidinglog", ArgumentKind::Token(c"SLIDINGLOG")),
+                LIMIT,
+                WINDOW,
+                COST,
+                STRICT,
+                BLOCK,
+            ]),
+        ),
+        Argument::required(
+            c"slidingcounter",
+            ArgumentKind::Block(&[
+                Argument::required(c"slidingcounter", ArgumentKind::Token(c"SLIDINGCOUNTER")),
+                LIMIT,
+                WINDOW,
+                COST,
+                STRICT,
+                BLOCK,
+            ]),
+        ),
+    ]),
+);
+
 const PEEKED: Argument = Argument::optional(
     c"call",
     ArgumentKind::OneOf(&[
@@ -72,6 +149,13 @@ const PEEKED: Argument = Argument::optional(
                     ]),
                 ),
                 Argument { multiple: true, ..Argument::required(c"argument", ArgumentKind::Text) },
+            ]),
+        ),
+        Argument::required(
+            c"several-limits",
+            ArgumentKind::Block(&[
+                Argument::required(c"all", ArgumentKind::Token(c"ALL")),
+                Argument { multiple: true, ..LISTED },
             ]),
         ),
     ]),
@@ -94,6 +178,7 @@ const fn throttle(name: &'static CStr) -> CommandSpec {
         since: c"0.1.0",
         arity: -5,
         access: Access::Update,
+        keys: Keys::First,
         arguments: THROTTLE_ARGUMENTS,
         register: register::<throttle::Command>,
     }
@@ -117,15 +202,8 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[
-            KEY,
-            Argument::required(c"capacity", ArgumentKind::Integer),
-            RATE,
-            COST,
-            PARTIAL_OR_RESERVE,
-            STRICT,
-            BLOCK,
-        ],
+        keys: Keys::First,
+        arguments: &[KEY, CAPACITY, RATE, COST, PARTIAL_OR_RESERVE, STRICT, BLOCK],
         register: register::<decide::TokenBucket>,
     },
     CommandSpec {
@@ -135,15 +213,8 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
-        arguments: &[
-            KEY,
-            Argument::required(c"burst", ArgumentKind::Integer),
-            RATE,
-            COST,
-            PARTIAL_OR_RESERVE,
-            STRICT,
-            BLOCK,
-        ],
+        keys: Keys::First,
+        arguments: &[KEY, BURST, RATE, COST, PARTIAL_OR_RESERVE, STRICT, BLOCK],
         register: register::<decide::Gcra>,
     },
     CommandSpec {
@@ -153,6 +224,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
+        keys: Keys::First,
         arguments: &[KEY, LIMIT, WINDOW, COST, ALIGNED, PARTIAL, STRICT, BLOCK],
         register: register::<decide::Fixed>,
     },
@@ -163,6 +235,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
+        keys: Keys::First,
         arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
         register: register::<decide::SlidingLog>,
     },
@@ -173,10 +246,26 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -4,
         access: Access::Update,
+        keys: Keys::First,
         arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
         register: register::<decide::SlidingCounter>,
     },
     throttle(c"rl.throttle"),
+    CommandSpec {
+        name: c"rl.all",
+        summary: c"Decides several limits together: either every one is charged or none is.",
+        complexity: c"O(N) with N the limits, for a sliding log O(log M) with M the admitted calls of the window",
+        since: c"0.1.0",
+        arity: -6,
+        access: Access::Update,
+        keys: Keys::Numbered,
+        arguments: &[
+            Argument::required(c"numkeys", ArgumentKind::Integer),
+            Argument { multiple: true, ..KEY },
+            Argument { multiple: true, ..LISTED },
+        ],
+        register: register::<all::All>,
+    },
     CommandSpec {
         name: c"rl.adjust",
         summary: c"Charges more without asking, or gives back what was not needed.",
@@ -184,6 +273,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: 3,
         access: Access::Correct,
+        keys: Keys::First,
         arguments: &[KEY, Argument::required(c"delta", ArgumentKind::Integer)],
         register: register::<adjust::Adjust>,
     },
@@ -194,6 +284,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: -2,
         access: Access::Read,
+        keys: Keys::First,
         arguments: &[KEY, PEEKED],
         register: register::<look::Peek>,
     },
@@ -204,6 +295,7 @@ pub const TABLE: &[CommandSpec] = &[
         since: c"0.1.0",
         arity: 2,
         access: Access::Read,
+        keys: Keys::First,
         arguments: &[KEY],
         register: register::<look::Info>,
     },

@@ -50,8 +50,15 @@ impl<'a> Arguments<'a> {
     }
 }
 
+impl ExactSizeIterator for Arguments<'_> {}
+
 impl<'a> Iterator for Arguments<'a> {
     type Item = &'a [u8];
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rest.size_hint()
+    }
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -94,10 +101,60 @@ impl Context {
         }
     }
 
+    /// Replies the integers of a whole, an array with those of each of its parts, and one more where there is one.
+    #[inline]
+    pub fn reply_integers_of_each<const M: usize, const N: usize>(
+        self,
+        whole: [i64; M],
+        each: impl ExactSizeIterator<Item = [i64; N]>,
+        more: Option<i64>,
+    ) {
+        // SAFETY: (api).
+        let (array, integer) = unsafe { (api!(RedisModule_ReplyWithArray), api!(RedisModule_ReplyWithLongLong)) };
+        let array = |len: usize| {
+            // SAFETY: (alive).
+            unsafe { array(self.ctx, c_long::try_from(len).unwrap_or(0)) };
+        };
+        let integer = |number: i64| {
+            // SAFETY: (alive).
+            unsafe { integer(self.ctx, number as c_longlong) };
+        };
+        array(M.saturating_add(1).saturating_add(usize::from(more.is_some())));
+        whole.into_iter().for_each(integer);
+        array(each.len());
+        for integers in each {
+            array(N);
+            integers.into_iter().for_each(integer);
+        }
+        more.into_iter().for_each(integer);
+    }
+
+    /// Whether the server asks for the positions of the keys, and nothing else.
+    #[inline]
+    pub fn asks_for_keys(self) -> bool {
+        // SAFETY: (api), (alive).
+        unsafe { api!(RedisModule_IsKeysPositionRequest)(self.ctx) != 0 }
+    }
+
+    /// Answers [`Context::asks_for_keys`]: the argument at `position`, counted from the command's name, is a key that is
+    /// read and updated.
+    pub fn tell_key(self, position: usize) {
+        let flags = super::register::Access::Update.key_flags();
+        let (Ok(position), Ok(flags)) = (c_int::try_from(position), c_int::try_from(flags)) else { return };
+        // SAFETY: (api), (alive).
+        unsafe { api!(RedisModule_KeyAtPosWithFlags)(self.ctx, position, flags) };
+    }
+
     /// Begins a map of `len` pairs: a flat array in RESP2.
     pub fn reply_map(self, len: usize) {
         // SAFETY: (api), (alive).
         unsafe { api!(RedisModule_ReplyWithMap)(self.ctx, c_long::try_from(len).unwrap_or(0)) };
+    }
+
+    /// Begins an array of `len` elements.
+    pub fn reply_array(self, len: usize) {
+        // SAFETY: (api), (alive).
+        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, c_long::try_from(len).unwrap_or(0)) };
     }
 
     /// Replies a string.

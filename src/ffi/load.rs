@@ -58,6 +58,8 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_GetCommand,
         RedisModule_InfoAddFieldULongLong,
         RedisModule_InfoAddSection,
+        RedisModule_IsKeysPositionRequest,
+        RedisModule_KeyAtPosWithFlags,
         RedisModule_KeyType,
         RedisModule_LoadConfigs,
         RedisModule_Log,

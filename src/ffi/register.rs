@@ -20,6 +20,28 @@ pub enum Access {
     Correct,
 }
 
+impl Access {
+    /// The flags of a key, for its specification.
+    pub(super) const fn key_flags(self) -> u64 {
+        let flags = match self {
+            Self::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+            Self::Update | Self::Correct => {
+                raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
+            }
+        };
+        flags as u64
+    }
+}
+
+/// Where a command has its keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keys {
+    /// One, the first argument.
+    First,
+    /// As many as the first argument says, after it. The handler answers [`Context::asks_for_keys`].
+    Numbered,
+}
+
 /// The kind of a documented argument.
 #[derive(Clone, Copy)]
 pub enum ArgumentKind {
@@ -65,6 +87,7 @@ pub struct CommandSpec {
     /// The number of words with the command's name; negative where more may follow.
     pub arity: c_int,
     pub access: Access,
+    pub keys: Keys,
     pub arguments: &'static [Argument],
     pub register: fn(&Loading, &CommandSpec) -> Result<(), Refusal>,
 }
@@ -72,10 +95,13 @@ pub struct CommandSpec {
 impl CommandSpec {
     /// The flags of `CreateCommand`.
     const fn flags(&self) -> &'static CStr {
-        match self.access {
-            Access::Read => c"readonly fast",
-            Access::Update => c"write deny-oom fast",
-            Access::Correct => c"write fast",
+        match (self.access, self.keys) {
+            (Access::Read, Keys::First) => c"readonly fast",
+            (Access::Read, Keys::Numbered) => c"readonly fast getkeys-api",
+            (Access::Update, Keys::First) => c"write deny-oom fast",
+            (Access::Correct, Keys::First) => c"write fast",
+            (Access::Correct, Keys::Numbered) => c"write fast getkeys-api",
+            (Access::Update, Keys::Numbered) => c"write deny-oom fast getkeys-api",
         }
     }
 
@@ -86,16 +112,6 @@ impl CommandSpec {
             Access::Update | Access::Correct => [c"write fast ratelimit", c"write fast"],
         }
     }
-
-    const fn key_flags(&self) -> u64 {
-        let flags = match self.access {
-            Access::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
-            Access::Update | Access::Correct => {
-                raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
-            }
-        };
-        flags as u64
-    }
 }
 
 /// Registers `spec` with `H` as its handler.
@@ -103,7 +119,9 @@ pub fn register<H: Handler>(loading: &Loading, spec: &CommandSpec) -> Result<(),
     let Context { ctx } = loading.context();
     // SAFETY: (api), (alive); every text lives as long as the library.
     let created = unsafe {
-        api!(RedisModule_CreateCommand)(ctx, spec.name.as_ptr(), Some(trampoline::<H>), spec.flags().as_ptr(), 1, 1, 1)
+        let (first, last, step) = if spec.keys == Keys::First { (1, 1, 1) } else { (0, 0, 0) };
+        let (name, flags) = (spec.name.as_ptr(), spec.flags().as_ptr());
+        api!(RedisModule_CreateCommand)(ctx, name, Some(trampoline::<H>), flags, first, last, step)
     };
     if created != OK {
         let name = spec.name.to_string_lossy();
@@ -136,7 +154,7 @@ static INFO_VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleComman
 };
 
 fn describe(command: *mut raw::RedisModuleCommand, spec: &CommandSpec) -> bool {
-    let mut key_specs = [key_spec(spec.key_flags()), no_key_spec()];
+    let mut key_specs = [key_spec(spec), no_key_spec()];
     let mut arguments = Tree::new(spec.arguments);
     let info = raw::RedisModuleCommandInfo {
         version: &raw const INFO_VERSION,
@@ -153,14 +171,23 @@ fn describe(command: *mut raw::RedisModuleCommand, spec: &CommandSpec) -> bool {
     unsafe { api!(RedisModule_SetCommandInfo)(command, &raw const info) == OK }
 }
 
-/// The one key of every command is its first argument.
-fn key_spec(flags: u64) -> raw::RedisModuleCommandKeySpec {
+fn key_spec(command: &CommandSpec) -> raw::RedisModuleCommandKeySpec {
     let mut spec = no_key_spec();
-    spec.flags = flags;
+    spec.flags = command.access.key_flags();
     spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
     spec.bs.index.pos = 1;
-    spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-    spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
+    match command.keys {
+        Keys::First => {
+            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+            spec.fk.range =
+                raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
+        }
+        Keys::Numbered => {
+            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
+            spec.fk.keynum =
+                raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 { keynumidx: 0, firstkey: 1, keystep: 1 };
+        }
+    }
     spec
 }
 

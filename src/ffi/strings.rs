@@ -15,6 +15,15 @@ pub struct KeyName<'a> {
     pub(super) call: PhantomData<&'a ()>,
 }
 
+impl<'a> KeyName<'a> {
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        // SAFETY: (alive); the server does not change arguments during a command.
+        unsafe { bytes_of(self.string) }
+    }
+}
+
 /// The bytes of a string argument.
 ///
 /// # Safety

@@ -6,7 +6,7 @@ use limiter_core::expiry::Expiry;
 use limiter_core::record::Small;
 use limiter_core::sliding_log::{Event, HEADER_LEN};
 
-use super::{ON_STACK, append, render, replace};
+use super::{ON_STACK, append, put_event, put_record, render, replace, send_event, send_record};
 use crate::error::Error;
 use crate::ffi::{Context, Growth, KeyName, WriteKey};
 
@@ -70,6 +70,28 @@ pub(super) fn carry_out(
         Effect::Replace { record, expiry } => replace(ctx, key, name, record, expiry),
         Effect::Append { ref event, header, expiry_ms, growth } => {
             append(ctx, key, name, event, header, expiry_ms, growth)
+        }
+    }
+}
+
+impl Effect<'_> {
+    /// Replicates it; false if the server refused.
+    pub(super) fn send(&self, ctx: Context, name: KeyName<'_>) -> bool {
+        match *self {
+            Self::Replace { record, expiry } => send_record(ctx, name, record, expiry),
+            Self::Append { ref event, header, expiry_ms, .. } => {
+                send_event(ctx, name, event.as_bytes(), header, expiry_ms)
+            }
+        }
+    }
+
+    /// Writes what was replicated.
+    pub(super) fn put(&self, key: &mut WriteKey<'_>) {
+        match *self {
+            Self::Replace { record, expiry } => put_record(key, record, expiry),
+            Self::Append { ref event, header, expiry_ms, growth } => {
+                put_event(key, event.as_bytes(), header, expiry_ms, growth);
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::record::{self, Algorithm, Record, RecordError, Small};
 use crate::sliding_counter::SlidingCounter;
 use crate::sliding_log::{self, Event, HEADER_LEN, Rewrite};
-use crate::time::{Span, Timestamp};
+use crate::time::{Interval, Span, Timestamp};
 
 /// The limits of one call, and with them its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,18 @@ impl Limit {
             Self::Fixed(..) => Algorithm::Fixed,
             Self::SlidingLog(_) => Algorithm::SlidingLog,
             Self::SlidingCounter(_) => Algorithm::SlidingCounter,
+        }
+    }
+}
+
+impl Limit {
+    /// The window, or the period of the rate.
+    #[inline(always)]
+    #[must_use]
+    pub const fn interval(&self) -> Interval {
+        match self {
+            Self::TokenBucket(limit) | Self::Gcra(limit) => limit.rate().period,
+            Self::Fixed(limit, _) | Self::SlidingLog(limit) | Self::SlidingCounter(limit) => limit.window(),
         }
     }
 }

@@ -31,6 +31,13 @@ pub struct FixedWindow {
 }
 
 impl FixedWindow {
+    /// A window that was over before any clock: as good as none.
+    #[inline]
+    pub(crate) fn over(limit: WindowLimit) -> Self {
+        let start = 0_i64.saturating_sub_unsigned(limit.window().micros());
+        Self { start, updated: Timestamp::default(), used: 0, limit }
+    }
+
     /// When the last admitted call was.
     #[must_use]
     pub const fn updated(&self) -> Timestamp {

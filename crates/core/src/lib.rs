@@ -16,15 +16,19 @@
 extern crate alloc;
 
 pub mod adjust;
+pub mod all;
 pub mod block;
 pub mod bucket;
 pub mod call;
+pub mod compound;
 pub mod decision;
 mod exact;
 pub mod expiry;
 pub mod fixed_window;
 pub mod general;
 pub mod limit;
+pub mod list;
+pub mod matching;
 pub mod memo;
 pub mod meter;
 pub mod options;

@@ -30,6 +30,8 @@ const WIDE: u8 = 0x10;
 
 /// Set in the fourth byte when a block follows it.
 pub(crate) const BLOCKED: u8 = 0x20;
+/// In place of an algorithm in the fourth byte: a list of limiters, whose layout [`compound`](crate::compound) tells.
+pub(crate) const COMPOUND: u8 = 6;
 
 /// The kind of limiter a record belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +85,8 @@ pub enum RecordError {
     Foreign,
     /// Written by a newer version of this module, with the format version given.
     Newer(u8),
+    /// State of several limiters, where one is wanted.
+    List,
     /// State of another algorithm.
     Other {
         /// The algorithm of the stored state.
@@ -157,6 +161,24 @@ pub(crate) fn open_as(bytes: &[u8], wanted: Algorithm) -> Result<(bool, &[u8]), 
     Err(mismatch(bytes, wanted))
 }
 
+/// The algorithm in the header of a record, of whatever version.
+#[inline(always)]
+pub(crate) fn algorithm_of(bytes: &[u8]) -> Option<Algorithm> {
+    let [_, _, _, kind] = bytes.first_chunk()?;
+    Algorithm::from_number(kind & 0x0f)
+}
+
+/// The expiry that a record of one limiter holds, in milliseconds since the epoch; any number for other bytes.
+pub(crate) fn expiry_of(bytes: &[u8]) -> u64 {
+    match decode(bytes) {
+        Ok((_, Record::Bucket(stored))) => stored.expiry_ms,
+        Ok((_, Record::Fixed(stored))) => stored.expiry_ms,
+        Ok((_, Record::Counter(stored))) => stored.expiry_ms,
+        Ok((_, Record::Log(log))) => log.expiry_ms(),
+        Err(_) => 0,
+    }
+}
+
 #[cold]
 fn mismatch(bytes: &[u8], wanted: Algorithm) -> RecordError {
     match decode(bytes) {
@@ -186,6 +208,9 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Opened<'_>, RecordError> {
     if version > VERSION {
         return Err(RecordError::Newer(version));
     }
+    if (version, kind) == (VERSION_BLOCKED, COMPOUND) {
+        return Err(RecordError::List);
+    }
     let algorithm = Algorithm::from_number(kind & !(WIDE | BLOCKED)).ok_or(RecordError::Foreign)?;
     let mut fields = Fields(fields);
     let block = match (version, kind & BLOCKED != 0) {
@@ -201,6 +226,12 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Opened<'_>, RecordError> {
 pub(crate) const fn header(algorithm: Algorithm, wide: bool) -> [u8; 4] {
     let [m0, m1] = MAGIC;
     [m0, m1, VERSION_PLAIN, algorithm as u8 | if wide { WIDE } else { 0 }]
+}
+
+/// The four bytes that a record of this version and kind starts with.
+pub(crate) const fn header_of(version: u8, kind: u8) -> [u8; 4] {
+    let [m0, m1] = MAGIC;
+    [m0, m1, version, kind]
 }
 
 /// A record of bounded size: every one but a log of many events.

@@ -8,6 +8,7 @@ use core::fmt;
 
 use crate::adjust::{Delta, Excess};
 use crate::call::Limit;
+use crate::compound::LIMITS_MAX;
 use crate::fixed_window::Opening;
 use crate::limit::{
     Bound, BucketLimit, CAPACITY, COST, DELTA, FILL_MAX_US, INTERVAL_MS, RATE, Rate, USED_MAX, WindowLimit,
@@ -67,9 +68,18 @@ impl<'a> From<ArgumentError<'a>> for RequestError<'a> {
 /// A wrong argument: its name, what was got, and what is expected. `Display` is one line of printable ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentError<'a> {
+    /// The number of the limit it belongs to, in a list of several; else 0.
+    limit: usize,
     argument: &'static str,
     got: &'a [u8],
     expected: Expected,
+}
+
+impl ArgumentError<'_> {
+    /// The same, in the limit of this number.
+    pub(crate) fn of_limit(self, number: usize) -> Self {
+        Self { limit: number, ..self }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +107,18 @@ pub(crate) enum Expected {
     Delta,
     /// Less than would leave too much behind.
     Less(Excess),
+    /// What a limit of a list consists of.
+    Arguments(Algorithm),
+    /// As many keys as limits, of which there are this many, or one.
+    Keys(usize),
+    /// At most as many limits as a call may have.
+    Limits,
+    /// A second log in one key.
+    OneLog,
+    /// An option that limits of a list do not have.
+    NotInList,
+    /// A key that is not named before.
+    Distinct,
 }
 
 /// The most bytes of a wrong argument that its error repeats.
@@ -104,6 +126,9 @@ const GOT_MAX: usize = 64;
 
 impl fmt::Display for ArgumentError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.limit != 0 {
+            write!(f, "limit {}: ", self.limit)?;
+        }
         write!(f, "{}: got '", self.argument)?;
         for &byte in self.got.iter().take(GOT_MAX) {
             if byte == b' ' || byte.is_ascii_graphic() {
@@ -165,6 +190,20 @@ impl fmt::Display for Expected {
             Self::Less(Excess::Events(max)) => {
                 write!(f, "one that leaves at most {max} events in the log (the setting rl.sliding-log-max-limit)")
             }
+            Self::Arguments(algorithm) => {
+                let parameters = match algorithm {
+                    Algorithm::TokenBucket => "capacity rate [cost] [options]",
+                    Algorithm::Gcra => "burst rate [cost] [options]",
+                    _ => "limit window [cost] [options]",
+                };
+                write!(f, "{parameters} after it")
+            }
+            Self::Keys(1) => write!(f, "1, as there is one limit"),
+            Self::Keys(limits) => write!(f, "1, or {limits} as there are {limits} limits"),
+            Self::Limits => write!(f, "at most {LIMITS_MAX} limits"),
+            Self::OneLog => write!(f, "at most one SLIDINGLOG in a key"),
+            Self::NotInList => write!(f, "it with a single limit only"),
+            Self::Distinct => write!(f, "each key once"),
         }
     }
 }
@@ -490,5 +529,5 @@ pub(crate) fn unfillable<'a>(argument: &'static str, given: &'a [u8]) -> Argumen
 
 #[cold]
 pub(crate) fn wrong<'a>(argument: &'static str, got: &'a [u8], expected: Expected) -> ArgumentError<'a> {
-    ArgumentError { argument, got, expected }
+    ArgumentError { limit: 0, argument, got, expected }
 }

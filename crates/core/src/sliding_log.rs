@@ -452,7 +452,7 @@ fn plan_expiry(stored_ms: Option<u64>, limit: &WindowLimit, now: Timestamp, newe
 
 /// The bytes before the first event.
 #[inline]
-fn head(limit: &WindowLimit, dead: usize, expiry_ms: u64, weighted: bool) -> [u8; HEADER_LEN] {
+pub(crate) fn head(limit: &WindowLimit, dead: usize, expiry_ms: u64, weighted: bool) -> [u8; HEADER_LEN] {
     let mut record = Small::new(header(Algorithm::SlidingLog, weighted));
     // Both are bounded by the largest limit of a log.
     record.put(u32::try_from(limit.limit()).unwrap_or(u32::MAX).to_le_bytes());

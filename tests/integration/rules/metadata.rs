@@ -16,7 +16,7 @@ struct Expected {
     example: &'static str,
 }
 
-const COMMANDS: [Expected; 9] = [
+const COMMANDS: [Expected; 10] = [
     Expected {
         name: "rl.tokenbucket",
         arity: -4,
@@ -58,6 +58,13 @@ const COMMANDS: [Expected; 9] = [
         writes: true,
         arguments: "key max_burst count period quantity?",
         example: "RL.THROTTLE {k} 10 1 1 2",
+    },
+    Expected {
+        name: "rl.all",
+        arity: -6,
+        writes: true,
+        arguments: "numkeys key limit",
+        example: "RL.ALL 1 {k} TOKENBUCKET 10 1/s 2 RESERVE 1s STRICT FIXED 10 1s 1 ALIGNED 0s BLOCK 1m",
     },
     Expected { name: "rl.adjust", arity: 3, writes: true, arguments: "key delta", example: "RL.ADJUST {k} -2" },
     Expected { name: "rl.peek", arity: -2, writes: false, arguments: "key call?", example: "RL.PEEK {k} FIXED 10 1s" },
@@ -113,14 +120,17 @@ fn command_info_shows_arity_flags_keys_and_categories() {
         let info = items(&items(&reply)[0]).to_vec();
         assert_eq!(text(&info[0]), name);
         assert_eq!(info[1], Value::Int(command.arity), "{name}");
+        let numbered = command.arguments.starts_with("numkeys ");
         let flags = match name {
             // Giving back must work when memory is short.
             "rl.adjust" => "write fast module",
+            _ if numbered => "write denyoom fast module movablekeys",
             _ if command.writes => "write denyoom fast module",
             _ => "readonly fast module",
         };
         assert_eq!(texts(&info[2]), set(flags), "{name}");
-        assert_eq!(info[3..6], [Value::Int(1), Value::Int(1), Value::Int(1)], "{name}");
+        let first = Value::Int(i64::from(!numbered));
+        assert_eq!(info[3..6], [first.clone(), first.clone(), first], "{name}");
 
         let mut categories = BTreeSet::new();
         if has_categories {
@@ -140,8 +150,16 @@ fn command_info_shows_arity_flags_keys_and_categories() {
         assert_eq!(text(&begin["type"]), "index", "{name}");
         assert_eq!(map(&begin["spec"])["index"], Value::Int(1), "{name}");
         let find = map(&spec["find_keys"]);
-        assert_eq!(text(&find["type"]), "range", "{name}");
         let range = map(&find["spec"]);
+        if numbered {
+            assert_eq!(text(&find["type"]), "keynum", "{name}");
+            assert_eq!(
+                (&range["keynumidx"], &range["firstkey"], &range["keystep"]),
+                (&Value::Int(0), &Value::Int(1), &Value::Int(1))
+            );
+            continue;
+        }
+        assert_eq!(text(&find["type"]), "range", "{name}");
         assert_eq!(
             (&range["lastkey"], &range["keystep"], &range["limit"]),
             (&Value::Int(0), &Value::Int(1), &Value::Int(0))

@@ -27,7 +27,7 @@ fn info_counts_verdicts_and_errors_of_each_algorithm() {
         .flat_map(|(name, _)| ["allowed", "refused", "errors"].map(|ending| format!("rl_{name}_{ending}")))
         .collect();
     let before = counts(&server);
-    assert_eq!(before.len(), 15 + 2);
+    assert_eq!(before.len(), 15 + 3 + 2);
     assert!(names.iter().all(|name| before[name] == 0), "{before:?}");
 
     server.run("SET string hello");

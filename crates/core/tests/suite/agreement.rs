@@ -20,7 +20,7 @@ use crate::model::{Int, Verdict, Wait, int};
 use crate::says::{Said, holds, same};
 use crate::scenario::{Numbers, Scenario, Told};
 
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
     Bucket(Bucket),
     Fixed(FixedWindow),

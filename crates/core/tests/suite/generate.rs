@@ -56,7 +56,7 @@ fn changed(old: u64, bound: Bound) -> impl Strategy<Value = u64> {
     .prop_map(move |n| n.clamp(bound.min, bound.max))
 }
 
-fn related(old: Numbers) -> impl Strategy<Value = Numbers> {
+pub fn related(old: Numbers) -> impl Strategy<Value = Numbers> {
     (
         changed(old.amount, CAPACITY),
         changed(old.tokens, RATE),
@@ -66,7 +66,7 @@ fn related(old: Numbers) -> impl Strategy<Value = Numbers> {
         .prop_map(|(amount, tokens, interval_ms, alignment)| Numbers { amount, tokens, interval_ms, alignment })
 }
 
-fn cost() -> impl Strategy<Value = Cost> {
+pub fn cost() -> impl Strategy<Value = Cost> {
     prop_oneof![
         6 => Just(Cost::Exactly(1)),
         1 => Just(Cost::Exactly(0)),
@@ -112,13 +112,18 @@ fn any_way() -> impl Strategy<Value = Pause> {
     ]
 }
 
-fn start() -> impl Strategy<Value = u64> {
+pub fn start() -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => 1_700_000_000_000_000..=1_900_000_000_000_000_u64,
         1 => 0..=3_u64,
         1 => microseconds(),
         1 => (0..=3_u64).prop_map(|n| Timestamp::MAX.micros() - n),
     ]
+}
+
+/// Any way a clock may go.
+pub fn pause() -> impl Strategy<Value = Pause> {
+    any_way()
 }
 
 fn scenario_of(

@@ -23,6 +23,7 @@ mod generate;
 mod grammar;
 mod key;
 mod laws;
+mod lists;
 mod model;
 mod model_cases;
 mod oracle;

@@ -1,0 +1,8 @@
+//! Several limits in one key, all or nothing.
+
+mod agreement;
+mod generate;
+pub mod key;
+mod matching;
+mod model;
+mod records;
