@@ -184,7 +184,7 @@ impl<'a> State<'a> for Revised<'a> {
     }
 
     fn expires(&self, now: Timestamp) -> (Timestamp, Span) {
-        let ends = self.newest().unwrap_or(now).after(self.limit.window().span());
+        let ends = self.newest().map_or(now, |newest| newest.after(self.limit.window().span()));
         let half = self.limit.window().span().min(ends.since(now)).micros() / 2;
         (ends, Span::from_micros(half))
     }

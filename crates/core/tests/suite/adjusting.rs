@@ -8,12 +8,12 @@ use limiter_core::record::Algorithm;
 use limiter_core::time::Span;
 use std::fmt;
 
-use crate::agreement::{Model, check_expiry, check_report, check_round_trip, exact, reply};
-use crate::key::{Key, told};
+use crate::agreement::{Pair, exact};
+use crate::key::told;
 use crate::model::adjust::TooMuch;
-use crate::model::{Int, int};
+use crate::model::{Int, Verdict, Wait, int};
 use crate::says::{Said, same};
-use crate::scenario::{Call, Told};
+use crate::scenario::Call;
 
 /// By how much usage is adjusted, in terms of what the step before was told.
 #[derive(Clone, Copy, Debug)]
@@ -78,58 +78,64 @@ fn excess(too_much: &TooMuch, log_limit_max: u64) -> AdjustError {
     })
 }
 
+impl Pair {
+    /// Adjusts both; `None` if nothing was in use.
+    fn adjust(&mut self, number: i64, now: u64, log_limit_max: u64) -> Result<Option<Decision>, String> {
+        let at = int(now);
+        let present = self.present(&at);
+        let before = self.key.clone();
+        let was_idle = self.model.is_idle(&at);
+        let is_corrected = self.model.clone().correct_the_clock(&at) || (present.is_some() && present != self.block);
+        let got = self.key.adjust(delta(number), now, log_limit_max);
+        let mut wanted = self.model.adjust(&at, &Int::from(number), log_limit_max);
+        if let (Some(block), Ok(verdict)) = (&present, &mut wanted) {
+            // Nothing is left while the key is blocked, whatever is in use.
+            let own = verdict.take().unwrap_or_else(|| {
+                self.model.correct_the_clock(&at);
+                let limit = self.model.stored_limit().or_else(|| Some(int(got.ok()??.limit)));
+                let limit = limit.expect("a blocked key is answered");
+                Verdict { allowed: true, limit, remaining: int(0), retry: Wait::Now, reset: int(0) }
+            });
+            let left = block.ends() - &at;
+            *verdict = Some(Verdict { remaining: int(0), reset: own.reset.clone().max(left), ..own });
+        }
+        let what = || format!("adjusting by {number} at {now} us");
+        let told = got.map(|decision| decision.map(|decision| exact(&decision)));
+        same(&told, &wanted.map_err(|too_much| excess(&too_much, log_limit_max)), what)?;
+
+        // What cannot be adjusted is not put right either.
+        let answered = matches!(got, Ok(Some(_)));
+        let is_changed = answered && ((number != 0 && !was_idle) || is_corrected);
+        same(&(self.key != before), &is_changed, || format!("bytes changed by {}", what()))?;
+        if is_changed {
+            self.block = present;
+            let emptied = self.model.is_idle(&at);
+            let useful_until = self.model.useful_until().filter(|_| !emptied).unwrap_or(at);
+            self.check_written(now, &useful_until).map_err(|error| format!("{error} after {}", what()))?;
+        }
+        self.check_told(now).map_err(|error| format!("{error} after {}", what()))?;
+        Ok(got.ok().flatten())
+    }
+}
+
 /// Does the steps on a key and on the model.
 pub fn agree(algorithm: Algorithm, steps: &Steps) -> Said {
-    let mut key = Key::new(algorithm);
-    let mut model = Model::new(algorithm);
+    let mut pair = Pair::new(algorithm);
     let mut now = steps.start;
-    let mut last = (Told::default(), Decision { limit: 0, used: 0, retry: Retry::Now, reset: Span::ZERO });
+    let mut last = Decision { limit: 0, used: 0, retry: Retry::Now, reset: Span::ZERO };
     for (index, step) in steps.steps.iter().enumerate() {
         let (Step::Call(call) | Step::Adjust(call, _)) = step;
-        now = call.pause.resolve(now, &last.0);
-        let at = int(now);
-        let doing = |what: &str| format!("{what} step {index}, {step:?} at {now} us");
-
-        let peeked = key.peek(now, 1).map(|decision| exact(&decision));
-        same(&peeked, &model.peek(&at, &int(1)), || doing("peek before"))?;
-        same(&key.is_idle(now), &model.is_idle(&at), || doing("idle before"))?;
-
-        let before = key.clone();
-        let mut corrected = model.correct_the_clock_of_a_copy(&at);
-        let (decision, changes) = match step {
-            Step::Call(_) => {
-                let cost = call.cost.resolve(&last.0);
-                let decision = key.call(&call.numbers, now, cost);
-                let expected = model.call(&call.numbers, &at, &int(cost));
-                same(&exact(&decision), &expected, || doing(&format!("the verdict, for cost {cost}, of")))?;
-                same(&decision.reply(), &reply(&expected), || doing("the reply to"))?;
-                (decision, expected.allowed && cost > 0)
+        now = call.pause.resolve(now, &pair.told);
+        let at = |error| format!("step {index}: {error}");
+        pair.look(now, 1).map_err(at)?;
+        match step {
+            Step::Call(call) => last = pair.call(call, now).map_err(at)?,
+            Step::Adjust(call, change) => {
+                let adjusted = pair.adjust(change.resolve(&last), now, steps.log_limit_max).map_err(at)?;
+                last = adjusted.unwrap_or(last);
+                pair.told = told(&last, &call.numbers, pair.key.is_bucket());
             }
-            Step::Adjust(_, change) => {
-                let number = change.resolve(&last.1);
-                let got = key.adjust(delta(number), now, steps.log_limit_max);
-                let expected = model.adjust(&at, &Int::from(number), steps.log_limit_max);
-                let wanted = expected.map_err(|too_much| excess(&too_much, steps.log_limit_max));
-                let verdict = got.map(|decision| decision.map(|decision| exact(&decision)));
-                same(&verdict, &wanted, || doing(&format!("adjusting by {number}")))?;
-                // What is idle is not put right, nor what cannot be adjusted.
-                corrected &= matches!(got, Ok(Some(_)));
-                (got.ok().flatten().unwrap_or(last.1), matches!(got, Ok(Some(_))) && number != 0)
-            }
-        };
-        same(&(key != before), &(changes || corrected), || doing("bytes changed by"))?;
-        if key != before {
-            // What an adjustment leaves empty may go at once; a plain call that puts its clock right asks no further.
-            let emptied = matches!(step, Step::Adjust(..)) && model.is_idle(&at);
-            let needed = model.useful_until().filter(|_| !emptied).unwrap_or_else(|| at.clone());
-            check_expiry(&key, &at, &needed)
-                .and_then(|()| check_round_trip(&key))
-                .map_err(|error| format!("{} after {}", error, doing("")))?;
         }
-        if key.record.is_some() {
-            check_report(&key, &model, now).map_err(|error| format!("{} after {}", error, doing("")))?;
-        }
-        last = (told(&decision, &call.numbers, key.is_bucket()), decision);
     }
     Ok(())
 }

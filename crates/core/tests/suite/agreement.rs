@@ -18,7 +18,7 @@ use crate::model::sliding_counter::{self, SlidingCounter};
 use crate::model::sliding_log::{self, SlidingLog};
 use crate::model::{Int, Verdict, Wait, int};
 use crate::says::{Said, holds, same};
-use crate::scenario::{Numbers, Scenario, Told};
+use crate::scenario::{Call, Numbers, Scenario, Told};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
@@ -74,6 +74,16 @@ impl Model {
         }
     }
 
+    /// The limit of the last admitted call; none for a log that holds nothing.
+    pub fn stored_limit(&self) -> Option<Int> {
+        match self {
+            Self::Bucket(bucket) => bucket.stored.as_ref().map(|stored| stored.limit.capacity.clone()),
+            Self::Fixed(fixed) => fixed.stored.as_ref().map(|stored| stored.limit.clone()),
+            Self::Log(log) => log.stored.as_ref().map(|stored| stored.limit.limit.clone()),
+            Self::Counter(counter) => counter.stored.as_ref().map(|stored| stored.limit.limit.clone()),
+        }
+    }
+
     /// Adjusts the usage; a log may hold so many events after it.
     pub fn adjust(&mut self, now: &Int, delta: &Int, most: u64) -> Adjusted {
         match self {
@@ -109,11 +119,6 @@ impl Model {
             Self::Log(log) => log.correct_the_clock(now),
             Self::Counter(counter) => counter.correct_the_clock(now),
         }
-    }
-
-    /// Whether the clock rule would rewrite it.
-    pub fn correct_the_clock_of_a_copy(&self, now: &Int) -> bool {
-        self.clone().correct_the_clock(now)
     }
 
     pub fn is_idle(&self, now: &Int) -> bool {
@@ -257,28 +262,43 @@ fn check_blocked(key: &Key, now: u64, cost: u64, block: &Block) -> Said {
     same(&report.blocked.map(|left| int(left.micros())), &Some(left), || "the block in the report".to_owned())
 }
 
-/// Makes the calls of a scenario on a key and on the model.
-pub fn agree(algorithm: Algorithm, scenario: &Scenario) -> Said {
-    let mut key = Key::new(algorithm);
-    let mut model = Model::new(algorithm);
-    let mut block: Option<Block> = None;
-    let mut now = scenario.start;
-    let mut last = Told::default();
-    for (index, call) in scenario.calls.iter().enumerate() {
-        now = call.pause.resolve(now, &last);
-        let cost = call.cost.resolve(&last);
-        let options = call.asks.resolve(&last, key.is_bucket());
-        let (at, weight) = (int(now), int(cost));
-        let calling = |what| format!("{what} call {index}, {:?} {options:?} at {now} us, cost {cost}", call.numbers);
+/// A key and the model of it.
+pub struct Pair {
+    pub key: Key,
+    pub model: Model,
+    pub block: Option<Block>,
+    /// What the last call was told.
+    pub told: Told,
+}
 
-        let present = block.as_ref().map(|block| block.corrected(&at)).filter(|block| at < block.ends());
-        if let Some(block) = &present {
-            check_blocked(&key, now, cost, block).map_err(|error| format!("{} before {}", error, calling("")))?;
-        } else {
-            let peeked = key.peek(now, cost).map(|decision| exact(&decision));
-            same(&peeked, &model.peek(&at, &weight), || calling("peek before"))?;
-            same(&key.is_idle(now), &model.is_idle(&at), || calling("idle before"))?;
+impl Pair {
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self { key: Key::new(algorithm), model: Model::new(algorithm), block: None, told: Told::default() }
+    }
+
+    /// The block that the key is under at a moment.
+    pub fn present(&self, at: &Int) -> Option<Block> {
+        self.block.as_ref().map(|block| block.corrected(at)).filter(|block| *at < block.ends())
+    }
+
+    /// Looks at both.
+    pub fn look(&self, now: u64, cost: u64) -> Said {
+        let at = int(now);
+        if let Some(block) = &self.present(&at) {
+            return check_blocked(&self.key, now, cost, block);
         }
+        let peeked = self.key.peek(now, cost).map(|decision| exact(&decision));
+        same(&peeked, &self.model.peek(&at, &int(cost)), || "peek".to_owned())?;
+        same(&self.key.is_idle(now), &self.model.is_idle(&at), || "idle".to_owned())
+    }
+
+    /// Makes a call on both.
+    pub fn call(&mut self, call: &Call, now: u64) -> Result<Decision, String> {
+        let Self { key, model, block, told: last } = self;
+        let cost = call.cost.resolve(last);
+        let options = call.asks.resolve(last, key.is_bucket());
+        let (at, weight) = (int(now), int(cost));
+        let calling = |what| format!("{what} call {:?} {options:?} at {now} us, cost {cost}", call.numbers);
 
         let before = key.clone();
         let limit = key.limit(&call.numbers);
@@ -287,9 +307,9 @@ pub fn agree(algorithm: Algorithm, scenario: &Scenario) -> Said {
         } else {
             key.ask(&limit, now, cost, &options).expect("what was written can be read")
         };
-        let mut under = Under { model, numbers: &call.numbers };
-        let expected = asked::ask(&mut under, &mut block, &at, &weight, &model_options(&options));
-        model = under.model;
+        let mut under = Under { model: model.clone(), numbers: &call.numbers };
+        let expected = asked::ask(&mut under, block, &at, &weight, &model_options(&options));
+        *model = under.model;
         same(&exact(&decision), &expected.verdict, || calling("the verdict of"))?;
         same(&decision.reply(), &reply(&expected.verdict), || calling("the reply to"))?;
         let number = extra.map(|extra| match extra {
@@ -297,20 +317,44 @@ pub fn agree(algorithm: Algorithm, scenario: &Scenario) -> Said {
             Extra::Wait(wait) => int(wait.micros()),
         });
         same(&number, &expected.extra, || calling("the sixth element for"))?;
+        same(&(*key != before), &expected.stored, || calling("bytes changed by"))?;
+        *last = told(&decision, &call.numbers, key.is_bucket());
+        if *key != before {
+            // A log may hold no event, and a block.
+            let useful_until = self.model.useful_until().unwrap_or(at);
+            self.check_written(now, &useful_until).map_err(|error| format!("{error} after {}", calling("the")))?;
+        }
+        self.check_told(now).map_err(|error| format!("{error} after {}", calling("the")))?;
+        Ok(decision)
+    }
 
-        same(&(key != before), &expected.stored, || calling("bytes changed by"))?;
-        if key != before {
-            let lasts = block.as_ref().filter(|block| at < block.ends());
-            let useful_until = model.useful_until().expect("what changed is stored");
-            let needed = lasts.map_or(useful_until.clone(), |block| useful_until.max(block.ends()));
-            check_expiry(&key, &at, &needed)
-                .and_then(|()| check_round_trip(&key))
-                .map_err(|error| format!("{} after {}", error, calling("")))?;
+    /// What was written at a moment, and is useful until another.
+    pub fn check_written(&self, now: u64, useful_until: &Int) -> Said {
+        let at = int(now);
+        let lasts = self.block.as_ref().filter(|block| at < block.ends());
+        let needed = lasts.map_or(useful_until.clone(), |block| block.ends().max(useful_until.clone()));
+        check_expiry(&self.key, &at, &needed)?;
+        check_round_trip(&self.key)
+    }
+
+    /// What the record tells.
+    pub fn check_told(&self, now: u64) -> Said {
+        if self.key.record.is_none() || self.block.is_some() {
+            return Ok(());
         }
-        if key.record.is_some() && block.is_none() {
-            check_report(&key, &model, now).map_err(|error| format!("{} after {}", error, calling("")))?;
-        }
-        last = told(&decision, &call.numbers, key.is_bucket());
+        check_report(&self.key, &self.model, now)
+    }
+}
+
+/// Makes the calls of a scenario on a key and on the model.
+pub fn agree(algorithm: Algorithm, scenario: &Scenario) -> Said {
+    let mut pair = Pair::new(algorithm);
+    let mut now = scenario.start;
+    for (index, call) in scenario.calls.iter().enumerate() {
+        now = call.pause.resolve(now, &pair.told);
+        let cost = call.cost.resolve(&pair.told);
+        pair.look(now, cost).map_err(|error| format!("{error} at {now} us, before call {index}"))?;
+        pair.call(call, now).map_err(|error| format!("call {index}: {error}"))?;
     }
     Ok(())
 }

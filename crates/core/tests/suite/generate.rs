@@ -277,3 +277,8 @@ pub fn steps(length: usize) -> impl Strategy<Value = Steps> {
 pub fn busy_steps(length: usize) -> impl Strategy<Value = Steps> {
     adjusted(busy_scenario(length))
 }
+
+/// The same with options.
+pub fn asking_steps(length: usize) -> impl Strategy<Value = Steps> {
+    prop_oneof![adjusted(asking(busy_scenario(length))), adjusted(asking(scenario(length)))]
+}

@@ -6,7 +6,7 @@ use proptest::sample::select;
 
 use crate::adjusting;
 use crate::agreement::agree;
-use crate::generate::{asking, busy_scenario, busy_steps, scenario, steps};
+use crate::generate::{asking, asking_steps, busy_scenario, busy_steps, scenario, steps};
 use crate::runs;
 
 proptest! {
@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn any_busy_limiter_that_is_adjusted_agrees_with_the_model(
         algorithm in select(Algorithm::ALL.to_vec()),
-        steps in busy_steps(60),
+        steps in prop_oneof![busy_steps(60), asking_steps(40)],
     ) {
         adjusting::agree(algorithm, &steps).map_err(TestCaseError::fail)?;
     }
