@@ -1,13 +1,17 @@
-//! Sequences of calls: the core says what the model says, to the microsecond.
+//! Sequences of calls and adjustments: the core says what the model says, to the microsecond.
 #![no_main]
 
 use arbitrary::Unstructured;
 use libfuzzer_sys::fuzz_target;
 use limiter_core::record::Algorithm;
 
+#[path = "../../crates/core/tests/suite/adjusting.rs"]
+mod adjusting;
 #[path = "../../crates/core/tests/suite/agreement.rs"]
+#[allow(dead_code)]
 mod agreement;
 mod decoded;
+mod decoded_steps;
 #[path = "../../crates/core/tests/suite/key.rs"]
 #[allow(dead_code)]
 mod key;
@@ -23,6 +27,6 @@ mod scenario;
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = Unstructured::new(bytes);
     let algorithm = bytes.choose(&Algorithm::ALL).copied().unwrap_or(Algorithm::TokenBucket);
-    let scenario = decoded::scenario(&mut bytes, 48);
-    agreement::agree(algorithm, &scenario).unwrap();
+    let steps = decoded_steps::steps(&mut bytes, 48);
+    adjusting::agree(algorithm, &steps).unwrap();
 });

@@ -2,8 +2,11 @@
 //! held to an exact model by its own tests.
 
 use limiter_core::{
-    call::{self, Change, Outcome},
-    decision::Retry,
+    adjust::{self, AdjustError},
+    block::{BLOCK_LEN, Block},
+    call::Change,
+    decision::{Decision, Retry},
+    general::{self, Outcome},
     limit::LOG_LIMIT_DEFAULT,
     record::Algorithm,
     request,
@@ -21,30 +24,51 @@ struct Expected {
 }
 
 impl Expected {
-    fn apply(&mut self, change: Change<'_>) {
+    fn apply(&mut self, change: Change<'_>, block: Option<Block>) {
         let mut record = self.record.clone().unwrap_or_default();
+        let wrapped = |plain: &[u8]| block.map_or(plain.to_vec(), |block| block.wrap(plain).as_bytes().to_vec());
         let moved = match change {
             Change::None => return,
             Change::Replace { record: small, expiry } => {
-                record = small.as_bytes().to_vec();
+                record = wrapped(small.as_bytes());
                 expiry.moved.then_some(expiry.at_ms)
             }
             Change::Append { event, header, expiry_ms, .. } => {
                 record.extend(event.as_bytes());
                 if let Some(header) = header {
+                    let header = wrapped(&header);
                     record[..header.len()].copy_from_slice(&header);
                 }
                 expiry_ms
             }
             Change::Rewrite { rewrite, expiry } => {
-                record = vec![0; rewrite.len()];
-                rewrite.write(&mut record);
+                let room = block.map_or(0, |_| BLOCK_LEN);
+                record = vec![0; room + rewrite.len()];
+                rewrite.write(&mut record[room..]);
+                if let Some(block) = block {
+                    block.put(&mut record);
+                }
                 expiry.moved.then_some(expiry.at_ms)
             }
         };
         self.record = Some(record);
         if let Some(at_ms) = moved {
             self.expires_ms = at_ms as i64;
+        }
+    }
+
+    /// What `RL.ADJUST` answers.
+    fn adjust(&mut self, delta: &str, now: Timestamp) -> Result<Option<Decision>, String> {
+        let wrong = |error| format!("ERR {error}");
+        let parsed = request::delta(delta.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+        let Some(record) = self.record.clone() else { return Ok(None) };
+        match adjust::adjust(&record, parsed, now, LOG_LIMIT_DEFAULT) {
+            Ok(outcome) => Ok(outcome.map(|outcome| {
+                self.apply(outcome.change, outcome.block);
+                outcome.decision
+            })),
+            Err(AdjustError::Excess(excess)) => Err(wrong(request::excessive(delta.as_bytes(), excess).to_string())),
+            Err(error) => panic!("{error:?}"),
         }
     }
 }
@@ -96,37 +120,55 @@ fn play(server: &Server, client: &mut Client, random: &mut Random, algorithm: Al
             _ => "",
         };
         let name = algorithm.name().to_uppercase();
-        let command = format!("RL.{name} k {amount} {unit} {cost}{aligned}");
+        let options = random.of(&["", "", "", " STRICT", " PARTIAL", " BLOCK 2s", " STRICT BLOCK 1ms", " RESERVE 5s"]);
+        let options = if options == " RESERVE 5s" && !name.contains("TOKEN") && name != "GCRA" { "" } else { options };
+        let command = format!("RL.{name} k {amount} {unit} {cost}{aligned}{options}");
 
         server.set_clock(now);
+        if now / MS > expected.expires_ms {
+            expected = Expected::default();
+        }
+        if random.one_in(3) {
+            let delta = random.of(&["1", "-1", "3", "-2", "0", "-1000000", "1000000000000", "x"]);
+            let replies = client.pipeline(&[&format!("RL.ADJUST k {delta}"), "GET k", "PEXPIRETIME k"]);
+            let [reply, stored, expires] = <[_; 3]>::try_from(replies).unwrap();
+            let what = format!("at {now}: adjust by {delta}");
+            let wanted = expected.adjust(delta, Timestamp::from_micros(now as u64));
+            let reply = reply.map(|reply| if reply == Value::Nil { None } else { Some(five(reply).unwrap()) });
+            assert_eq!(reply, wanted.map(|decision| decision.map(|decision| decision.reply())), "{what}");
+            check(&expected, stored, expires, &what);
+            continue;
+        }
         let mut replies = client.pipeline(&[&peek_of(&command), &command, "GET k", "PEXPIRETIME k"]).into_iter();
         let (peeked, reply) = (replies.next().unwrap(), replies.next().unwrap());
         let what = format!("at {now}: {command}");
         assert_eq!(peeked, reply, "{what}");
 
-        if now / MS > expected.expires_ms {
-            expected = Expected::default();
-        }
         let mut words = command.split(' ').skip(2).map(str::as_bytes);
         match request::call(algorithm, &mut words, LOG_LIMIT_DEFAULT) {
             Err(request::RequestError::Argument(error)) => assert_eq!(reply, Err(format!("ERR {error}")), "{what}"),
             Err(error) => panic!("{what}: {error:?}"),
             Ok(call) => {
                 let record = expected.record.clone();
-                let Outcome { decision, change } =
-                    call::decide(record.as_deref(), &call.limit, Timestamp::from_micros(now as u64), call.cost)
-                        .unwrap();
-                assert_eq!(five(reply.unwrap()), Ok(decision.reply()), "{what}");
+                let at = Timestamp::from_micros(now as u64);
+                let outcome = general::decide(record.as_deref(), &call.limit, at, call.cost, &call.options);
+                let Outcome { decision, extra, change, block, .. } = outcome.unwrap();
+                let numbers = decision.reply().into_iter().chain(extra.map(|extra| extra.reply()));
+                assert_eq!(reply.unwrap(), Value::Array(numbers.map(Value::Int).collect()), "{what}");
                 let retry = if let Retry::After(span) = decision.retry { span.micros() } else { 0 };
                 told = [decision.reply()[2], retry as i64, decision.reset.micros() as i64];
-                expected.apply(change);
+                expected.apply(change, block);
             }
         }
-        let stored: Option<Vec<u8>> = redis::from_redis_value(replies.next().unwrap().unwrap()).unwrap();
-        assert_eq!(stored, expected.record, "{what}");
-        let expires_ms = if stored.is_some() { expected.expires_ms } else { -2 };
-        assert_eq!(replies.next().unwrap(), Ok(Value::Int(expires_ms)), "{what}");
+        check(&expected, replies.next().unwrap(), replies.next().unwrap(), &what);
     }
+}
+
+fn check(expected: &Expected, stored: Result<Value, String>, expires: Result<Value, String>, what: &str) {
+    let stored: Option<Vec<u8>> = redis::from_redis_value(stored.unwrap()).unwrap();
+    assert_eq!(stored, expected.record, "{what}");
+    let expires_ms = if stored.is_some() { expected.expires_ms } else { -2 };
+    assert_eq!(expires, Ok(Value::Int(expires_ms)), "{what}");
 }
 
 #[test]
