@@ -27,6 +27,7 @@ mod fuzz;
 mod harness;
 mod harness_works;
 mod memory_limit;
+mod options;
 mod redis_cell;
 mod restart;
 mod rules;

@@ -78,6 +78,12 @@ impl Client {
         five(self.run(command)).unwrap_or_else(|value| panic!("{command}: {value:?}"))
     }
 
+    /// The integers of a reply that is an array of them, however many.
+    #[track_caller]
+    pub fn integers(&mut self, command: &str) -> Vec<i64> {
+        self.get(command)
+    }
+
     /// The error of a command that must fail.
     #[track_caller]
     pub fn error(&mut self, command: &str) -> String {

@@ -192,6 +192,11 @@ impl Server {
         self.with_client(|client| client.five(command))
     }
 
+    /// See [`Client::integers`].
+    pub fn integers(&self, command: &str) -> Vec<i64> {
+        self.with_client(|client| client.integers(command))
+    }
+
     /// See [`Client::error`].
     pub fn error(&self, command: &str) -> String {
         self.with_client(|client| client.error(command))

@@ -1,0 +1,7 @@
+//! What a call may be asked beyond its verdict: PARTIAL, RESERVE, STRICT and BLOCK.
+
+mod block;
+mod partial;
+mod reserve;
+mod strict;
+mod together;
