@@ -65,6 +65,11 @@ const WORDS: &[&str] = &[
     "1//s",
     "ALIGNED",
     "aligned",
+    "PARTIAL",
+    "STRICT",
+    "strict",
+    "RESERVE",
+    "BLOCK",
     "TOKENBUCKET",
     "gcra",
     "Fixed",
@@ -144,6 +149,8 @@ impl Commands {
             "FIXED k 1000000000000 3650d 5000000000 ALIGNED 22h".into(),
             "SLIDINGCOUNTER k 1000000000000 3650d 5000000000".into(),
             "SLIDINGLOG k 100 1h 7".into(),
+            "GCRA k 1 1/h 1 BLOCK 1h".into(),
+            "SLIDINGLOG k 1 1h 1 BLOCK 1h".into(),
         ]);
         let key = format!("sample:{seed}");
         let sample = |call: &String| {
@@ -233,6 +240,11 @@ impl Commands {
         }
         if name == "FIXED" && self.one_in(3) {
             words.push("ALIGNED");
+        }
+        if self.one_in(3) {
+            words.extend(self.random.of(&[&["PARTIAL"][..], &["RESERVE", "1s"], &["RESERVE", "3650d"], &[]]));
+            words.extend(self.random.of(&[&["STRICT"][..], &[]]));
+            words.extend(self.random.of(&[&["BLOCK", "1ms"][..], &["BLOCK", "10s"], &["block", "3650d"], &[], &[]]));
         }
         words.into_iter().map(Into::into).collect()
     }

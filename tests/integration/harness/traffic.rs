@@ -83,14 +83,21 @@ impl Traffic {
         };
         let rate = random.of(&["1", "5/s", "5/s", "100/m", "7/h", "2000000000/s", "1/30d"]);
         let cost = random.of(&["", "", "", " 1", " 0", " 2", " 7", " -1"]);
+        let mut options = String::new();
+        if random.one_in(3) {
+            let shortage = if name == "TOKENBUCKET" || name == "GCRA" { " RESERVE 100ms" } else { " PARTIAL" };
+            options += random.of(&["", "", " PARTIAL", shortage]);
+            options += random.of(&["", " STRICT"]);
+            options += random.of(&["", "", "", " BLOCK 20ms", " BLOCK 1s"]);
+        }
         match name {
-            "TOKENBUCKET" | "GCRA" => format!("RL.{name} {key} {limit} {rate}{cost}"),
+            "TOKENBUCKET" | "GCRA" => format!("RL.{name} {key} {limit} {rate}{cost}{options}"),
             "FIXED" => {
                 let cost = if cost.is_empty() { " 1" } else { cost };
                 let aligned = random.of(&["", "", " ALIGNED", " ALIGNED 1ms"]);
-                format!("RL.{name} {key} {limit} {window}{cost}{aligned}")
+                format!("RL.{name} {key} {limit} {window}{cost}{aligned}{options}")
             }
-            _ => format!("RL.{name} {key} {limit} {window}{cost}"),
+            _ => format!("RL.{name} {key} {limit} {window}{cost}{options}"),
         }
     }
 

@@ -4,6 +4,7 @@ mod adjusted;
 mod clock_rule;
 mod effects;
 mod log;
+mod options;
 mod records;
 mod silence;
 mod whole_run;
@@ -35,7 +36,14 @@ impl Watched {
     /// Runs a command that must be admitted, and holds what it sends against `expected`.
     #[track_caller]
     fn admitted(&mut self, command: &str, expected: &[String]) {
-        assert_eq!(self.server.five(command)[0], 1, "{command}");
+        assert_eq!(self.server.integers(command)[0], 1, "{command}");
+        assert_eq!(self.sent(), expected, "{command}");
+    }
+
+    /// Runs a command that must be refused, and holds what it sends against `expected`.
+    #[track_caller]
+    fn refused(&mut self, command: &str, expected: &[String]) {
+        assert_eq!(self.server.integers(command)[0], 0, "{command}");
         assert_eq!(self.sent(), expected, "{command}");
     }
 

@@ -61,3 +61,11 @@ pub fn log_header(kind: u8, [limit, dead, window, expiry]: [i64; 4]) -> String {
 pub fn log(kind: u8, header: [i64; 4], events: &[i64]) -> String {
     events.iter().fold(log_header(kind, header), |log, &event| log + &shown(&word(event))[2..])
 }
+
+/// A plain record in its blocked form: since when, and for how many milliseconds.
+pub fn blocked(plain: &str, since: i64, length_ms: i64) -> String {
+    let (kind, rest) = plain.strip_prefix("0x524c01").unwrap().split_at(2);
+    let kind = u8::from_str_radix(kind, 16).unwrap() | 0x20;
+    let block: String = [since, length_ms].iter().flat_map(|&n| word(n)).map(|byte| format!("{byte:02x}")).collect();
+    format!("0x524c02{kind:02x}{block}{rest}")
+}
