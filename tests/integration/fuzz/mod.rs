@@ -105,7 +105,8 @@ fn shown(words: &[Vec<u8>]) -> String {
     words.iter().map(cut).collect::<Vec<_>>().join(" ")
 }
 
-/// A verdict is five integers that make sense together, or six where an option has one more to tell; a look may also be null or a map; all else is an error.
+/// A verdict is five integers that make sense together, or six where an option has one more to tell; a look may also be
+/// null or a map, and an adjustment null; all else is an error.
 fn check_reply(command: &[u8], reply: Result<Value, String>, sent: &[Vec<u8>]) {
     let what = || format!("{}: {reply:?}", shown(sent));
     match &reply {
