@@ -13,11 +13,12 @@ use limiter_core::decision::Decision;
 use limiter_core::expiry::Expiry;
 use limiter_core::fixed_window::{FixedLimit, FixedWindow};
 use limiter_core::general::{self, Extra};
+use limiter_core::limit::WindowLimit;
 use limiter_core::meter::{self, Meter, Then};
 use limiter_core::record::{Algorithm, Small};
 use limiter_core::request::Call;
 use limiter_core::sliding_counter::SlidingCounter;
-use limiter_core::sliding_log::{Event, Rewrite};
+use limiter_core::sliding_log::{Rewrite, Steady, steady};
 use limiter_core::throttle::{self, Throttle};
 use limiter_core::time::Timestamp;
 
@@ -78,8 +79,14 @@ pub fn update(
             write.small::<FixedWindow>(Algorithm::Fixed, &FixedLimit { limit: *limit, opening: *opening }, now)
         }
         Limit::SlidingCounter(limit) => write.small::<SlidingCounter>(Algorithm::SlidingCounter, limit, now),
-        Limit::SlidingLog(_) => write.log(limit, now),
+        Limit::SlidingLog(limit) => write.log(limit, now),
     }
+}
+
+/// How a log gets its room, by whether it is filling.
+#[inline(always)]
+const fn growth(filling: bool) -> Growth {
+    if filling { Growth::Tight } else { Growth::Doubled }
 }
 
 /// What an admitted call writes to, and whom it tells.
@@ -107,22 +114,37 @@ impl Write<'_> {
 
     /// The one limiter whose state has no bound: it is read, lengthened and written where it lies.
     #[inline(always)]
-    fn log(mut self, limit: &Limit, now: Timestamp) -> Option<Decision> {
+    fn log(mut self, limit: &WindowLimit, now: Timestamp) -> Option<Decision> {
+        if self.cost == 1
+            && let Value::String(bytes) = self.key.value()
+            && let Some(Steady { decision, event, filling }) = steady(bytes, limit, now)
+        {
+            if let Some(event) = event {
+                append(self.ctx, &mut self.key, self.name, &event, &[], None, growth(filling)).ok()?;
+                self.tell(&decision);
+            }
+            return Some(decision);
+        }
+        self.log_in_full(*limit, now)
+    }
+
+    #[inline(never)]
+    fn log_in_full(mut self, limit: WindowLimit, now: Timestamp) -> Option<Decision> {
         let record = match self.key.value() {
             Value::String(bytes) => Some(bytes),
             Value::Missing => None,
             Value::Other(_) => return None,
         };
-        let Outcome { decision, change } = call::decide(record, limit, now, self.cost).ok()?;
+        let Outcome { decision, change } = call::decide(record, &Limit::SlidingLog(limit), now, self.cost).ok()?;
         match change {
             Change::None => return Some(decision),
             Change::Replace { record, expiry } => {
                 replace(self.ctx, &mut self.key, self.name, record.as_bytes(), expiry).ok()?;
             }
             Change::Append { event, header, expiry_ms, filling } => {
-                let growth = if filling { Growth::Tight } else { Growth::Doubled };
                 let header: &[u8] = header.as_ref().map_or(&[], <[u8; _]>::as_slice);
-                append(self.ctx, &mut self.key, self.name, &event, header, expiry_ms, growth).ok()?;
+                append(self.ctx, &mut self.key, self.name, event.as_bytes(), header, expiry_ms, growth(filling))
+                    .ok()?;
             }
             Change::Rewrite { rewrite, expiry } => {
                 let mut small = [0; ON_STACK];
@@ -280,12 +302,11 @@ fn append(
     ctx: Context,
     key: &mut WriteKey<'_>,
     name: KeyName<'_>,
-    event: &Event,
+    event: &[u8],
     header: &[u8],
     expiry_ms: Option<u64>,
     growth: Growth,
 ) -> Result<(), Error<'static>> {
-    let event = event.as_bytes();
     send_event(ctx, name, event, header, expiry_ms).then_some(()).ok_or(Error::NotPropagated)?;
     put_event(key, event, header, expiry_ms, growth);
     Ok(())

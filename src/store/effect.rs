@@ -6,7 +6,7 @@ use limiter_core::expiry::Expiry;
 use limiter_core::record::Small;
 use limiter_core::sliding_log::{Event, HEADER_LEN};
 
-use super::{ON_STACK, append, put_event, put_record, render, replace, send_event, send_record};
+use super::{ON_STACK, append, growth, put_event, put_record, render, replace, send_event, send_record};
 use crate::error::Error;
 use crate::ffi::{Context, Growth, KeyName, WriteKey};
 
@@ -46,7 +46,7 @@ pub(super) fn effect<'b>(
             Some(Effect::Replace { record: room.blocked.as_ref().map_or(record, Blocked::as_bytes), expiry })
         }
         Change::Append { event, header, expiry_ms, filling } => {
-            let growth = if filling { Growth::Tight } else { Growth::Doubled };
+            let growth = growth(filling);
             room.header = header;
             room.blocked = header.as_ref().and_then(|header| wrapped(header));
             let plain: &[u8] = room.header.as_ref().map_or(&[], <[u8; _]>::as_slice);
@@ -69,7 +69,7 @@ pub(super) fn carry_out(
     match *effect {
         Effect::Replace { record, expiry } => replace(ctx, key, name, record, expiry),
         Effect::Append { ref event, header, expiry_ms, growth } => {
-            append(ctx, key, name, event, header, expiry_ms, growth)
+            append(ctx, key, name, event.as_bytes(), header, expiry_ms, growth)
         }
     }
 }

@@ -11,9 +11,9 @@ use limiter_core::request::Call;
 use limiter_core::time::Timestamp;
 
 use super::effect::{Room, effect};
-use super::{ON_STACK, put_event, replace, send_event, space};
+use super::{ON_STACK, growth, put_event, replace, send_event, space};
 use crate::error::Error;
-use crate::ffi::{Context, Growth, KeyName, Value, WriteKey};
+use crate::ffi::{Context, KeyName, Value, WriteKey};
 
 /// Takes one decision on several limits in one key. An admitted call announces `rl.all`.
 #[inline(always)]
@@ -83,7 +83,7 @@ fn attempt<const N: usize, const CHANGED: bool>(
         ListChange::Extend { event, expiry_ms, filling } => {
             let event = event.as_ref().map_or(&[][..], |event| event.as_bytes());
             send_event(ctx, name, event, head, expiry_ms).then_some(()).ok_or(Error::NotPropagated)?;
-            let growth = if filling { Growth::Tight } else { Growth::Doubled };
+            let growth = growth(filling);
             put_event(key, event, head, expiry_ms, growth);
         }
     }

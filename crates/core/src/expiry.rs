@@ -21,6 +21,15 @@ pub struct Expiry {
     pub moved: bool,
 }
 
+/// Whether an expiry that is already set, in milliseconds since the epoch, does for state that stops mattering at
+/// `needed`: see [`Expiry::plan`].
+#[inline(always)]
+pub(crate) fn fits(at_ms: u64, needed: Timestamp, now: Timestamp) -> bool {
+    let at = Timestamp::default().after(Span::from_millis(at_ms));
+    let room = needed.since(now).max(ROOM);
+    at >= needed && at <= needed.after(room)
+}
+
 impl Expiry {
     /// The expiry of state that stops mattering at `needed`: the `stored` one (milliseconds since the epoch) if it
     /// still fits, else one that lies `slack` later, at least a second.
@@ -30,12 +39,10 @@ impl Expiry {
     #[inline(always)]
     #[must_use]
     pub fn plan(stored: Option<u64>, needed: Timestamp, now: Timestamp, slack: Span) -> Self {
-        if let Some(at_ms) = stored {
-            let at = Timestamp::default().after(Span::from_millis(at_ms));
-            let room = needed.since(now).max(ROOM);
-            if at >= needed && at <= needed.after(room) {
-                return Self { at_ms, moved: false };
-            }
+        if let Some(at_ms) = stored
+            && fits(at_ms, needed, now)
+        {
+            return Self { at_ms, moved: false };
         }
         let slack_ms = (slack.micros() / 1_000).max(SLACK_MIN_MS);
         Self { at_ms: needed.ceil_ms().saturating_add(slack_ms), moved: true }

@@ -6,8 +6,10 @@
 //! where they end, and the record is then rewritten without them: any call takes O(log n), amortised for the admitted.
 
 mod revised;
+mod steady;
 
 pub(crate) use revised::Revised;
+pub use steady::{Steady, steady};
 
 use crate::call::{Change, Outcome};
 use crate::decision::{Decision, Retry};
@@ -183,13 +185,15 @@ impl<'a> Log<'a> {
 
     /// The clock rule: `Some` weight, that of a single event at now, if the newest event is further ahead of the clock
     /// than the stored window is long.
-    #[inline]
+    #[inline(always)]
     fn collapsed(&self, now: Timestamp) -> Option<u64> {
-        let (newest, window) = (self.newest()?, self.limit.window());
-        if newest.since(now) <= window.span() {
-            return None;
-        }
-        Some(self.events.weight_from(self.events.first_living(self.dead, window, newest)))
+        let newest = self.newest()?;
+        if newest.since(now) <= self.limit.window().span() { None } else { Some(self.weight_at(newest)) }
+    }
+
+    #[cold]
+    fn weight_at(&self, time: Timestamp) -> u64 {
+        self.events.weight_from(self.events.first_living(self.dead, self.limit.window(), time))
     }
 }
 
