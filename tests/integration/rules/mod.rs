@@ -12,5 +12,6 @@ mod grammar;
 mod looking;
 mod metadata;
 mod random_calls;
+mod random_lists;
 mod silence;
 mod statistics;
