@@ -65,6 +65,20 @@ fn every_command_has_a_chapter_with_an_example() {
 }
 
 #[test]
+fn every_recipe_shows_its_calls_and_is_in_the_table() {
+    let text = read("docs/recipes.md");
+    let (table, recipes) = text.split_once("\n## ").expect("a recipe");
+    let recipes: Vec<&str> = recipes.split("\n## ").collect();
+    assert!(recipes.len() >= 7, "only {} recipes", recipes.len());
+    for recipe in recipes {
+        let (title, _) = recipe.split_once('\n').unwrap();
+        assert!(!example::examples(title, recipe).is_empty(), "{title} shows no call");
+        let anchor = anchors(&format!("## {title}")).pop_first().unwrap();
+        assert!(table.contains(&format!("(#{anchor})")), "{title} is not in the table");
+    }
+}
+
+#[test]
 fn links_between_the_documents_lead_somewhere() {
     for document in DOCUMENTS {
         let folder = Path::new(document).parent().unwrap();
