@@ -109,9 +109,10 @@ pub(super) fn scratch() -> PathBuf {
     folder
 }
 
-/// Never leaves a half-written file for another process to read.
+/// Never leaves a half-written file for another process to read, or a draft that it takes for a note of a run.
 fn write_whole(path: &Path, bytes: &[u8]) {
-    let draft = path.with_extension(process::id().to_string());
+    let name = path.file_name().unwrap_or_default().display();
+    let draft = path.with_file_name(format!("draft-{}-{name}", process::id()));
     fs::write(&draft, bytes).unwrap();
     fs::rename(&draft, path).unwrap();
 }
