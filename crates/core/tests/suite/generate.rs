@@ -217,7 +217,7 @@ fn duration() -> impl Strategy<Value = Duration> {
     ]
 }
 
-fn asks() -> impl Strategy<Value = Asks> {
+pub fn asks() -> impl Strategy<Value = Asks> {
     let sometimes = || prop::bool::weighted(0.25);
     let length = || prop_oneof![2 => Just(None), 1 => duration().prop_map(Some)];
     prop_oneof![

@@ -83,7 +83,7 @@ impl Key {
         }))
     }
 
-    fn apply(&mut self, change: &Change<'_>, block: Option<Block>) {
+    pub fn apply(&mut self, change: &Change<'_>, block: Option<Block>) {
         match change {
             Change::None => {}
             Change::Replace { record, expiry } => {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fmt;
 
-use crate::generate::{cost, numbers, pause, related, start};
-use crate::scenario::{Cost, Numbers, Pause};
+use crate::generate::{asks, cost, numbers, pause, related, start};
+use crate::scenario::{Asks, Cost, Numbers, Pause};
 
 /// One limit of a call, its cost in terms of what the limit at its place was told before.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,7 @@ pub struct Limit {
     pub algorithm: Algorithm,
     pub numbers: Numbers,
     pub cost: Cost,
+    pub asks: Asks,
 }
 
 #[derive(Clone, Debug)]
@@ -76,12 +77,31 @@ pub fn scenario(length: usize) -> impl Strategy<Value = Scenario> {
             let limits = list(palette).prop_flat_map(|limits| {
                 let costs = prop::collection::vec(cost().boxed(), limits.len());
                 (Just(limits), costs).prop_map(|(limits, costs)| {
-                    let limit = |((algorithm, numbers), cost)| Limit { algorithm, numbers, cost };
+                    let limit =
+                        |((algorithm, numbers), cost)| Limit { algorithm, numbers, cost, asks: Asks::default() };
                     limits.into_iter().zip(costs).map(limit).collect()
                 })
             });
             let call = (limits, pause(), any::<Index>()).prop_map(|(limits, pause, of)| Call { limits, pause, of });
             prop::collection::vec(call.boxed(), 1..=length).prop_map(move |calls| Scenario { start, calls })
+        })
+        .boxed()
+}
+
+/// The same, where many limits are asked for more than a verdict.
+pub fn asking(length: usize) -> impl Strategy<Value = Scenario> {
+    scenario(length)
+        .prop_flat_map(|scenario| {
+            let count: usize = scenario.calls.iter().map(|call| call.limits.len()).sum();
+            let some = prop_oneof![1 => Just(Asks::default()), 1 => asks()].boxed();
+            (Just(scenario), prop::collection::vec(some, count))
+        })
+        .prop_map(|(mut scenario, asks)| {
+            let limits = scenario.calls.iter_mut().flat_map(|call| &mut call.limits);
+            for (limit, asks) in limits.zip(asks) {
+                limit.asks = Asks { partial: false, ..asks };
+            }
+            scenario
         })
         .boxed()
 }

@@ -1,6 +1,7 @@
 //! Several limits in one key, all or nothing.
 
 mod agreement;
+mod apart;
 mod generate;
 pub mod key;
 mod matching;
