@@ -15,6 +15,7 @@
 
 mod acl;
 mod adjust;
+mod all;
 mod cases;
 mod client_snippets;
 mod cluster;
