@@ -1,0 +1,35 @@
+//! The [redis-limiter](https://github.com/redis-limiter/redis-limiter) module in front of a request: which key, what was
+//! decided, and what to do when Redis is slow or gone.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`limit`], [`options`] | what is asked, within the bounds of the server |
+//! | [`decision`], [`info`] | what is answered |
+//! | [`key`] | keys that hold no personal data |
+//! | [`command`], [`connection`] | every `RL.*` command, for connections of the `redis` crate |
+//! | [`backend`] | whoever decides: a server, or a script in tests |
+//! | [`error`] | why there is no answer |
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod backend;
+pub mod command;
+pub mod connection;
+pub mod decision;
+pub mod error;
+pub mod info;
+pub mod key;
+pub mod limit;
+pub mod options;
+mod reply;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use backend::{Backend, BoxFuture, Charge, RedisBackend};
+pub use connection::{AsyncRateLimit, RateLimit};
+pub use decision::{AllDecision, Decision, Retry, Source};
+pub use error::{ArgumentError, Error, Result};
+pub use info::Info;
+pub use key::{HashTag, Key, KeySpace, SafeSubject, Secret, Subject};
+pub use limit::{Algorithm, Limit, Rate};
+pub use options::Options;
