@@ -107,10 +107,13 @@ pub(crate) struct Adjustment {
 
 /// State whose usage can be changed.
 pub(crate) trait Adjustable<'a>: State<'a> {
+    /// Whether a charge can be the first usage that counts; a fixed window must be open for it.
+    const STARTS: bool = true;
+
     /// The limits it was stored with.
     fn stored_limit(&self) -> Self::Limit;
 
-    /// This state with its usage changed; some of it counts, and the clock rule has been applied.
+    /// This state with its usage changed; the clock rule has been applied.
     fn adjusted(self, adjustment: &Adjustment) -> Result<Self, Excess>;
 }
 
@@ -129,7 +132,9 @@ fn state<'a, S: Adjustable<'a>>(
     if idle && block.is_none() {
         return Ok(None);
     }
-    let (usage, state) = if idle || delta.is_nothing() {
+    // Where nothing is in use, a key that is there all the same is blocked.
+    let starts = S::STARTS && matches!(delta, Delta::Charge(_));
+    let (usage, state) = if delta.is_nothing() || (idle && !starts) {
         (seen, corrected)
     } else {
         let state = corrected.unwrap_or(stored).adjusted(adjustment)?;
@@ -176,11 +181,14 @@ impl Adjustable<'_> for Bucket {
             within_bounds(delta, quotient_up_u64(debt, rate.period.get()))?;
             return Err(Excess::Drain);
         }
-        Ok(Self { debt, updated: self.updated.max(now), limit: self.limit })
+        let updated = if owed == 0 { now } else { self.updated.max(now) };
+        Ok(Self { debt, updated, limit: self.limit })
     }
 }
 
 impl Adjustable<'_> for FixedWindow {
+    const STARTS: bool = false;
+
     fn stored_limit(&self) -> FixedLimit {
         // An open window ends as it would have, wherever a new one would start.
         FixedLimit { limit: self.limit, opening: Opening::FirstCall }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use super::{NULL, play};
-use crate::harness::{M, S, Server, limiters};
+use crate::harness::{H, M, MS, S, START, Server, limiters};
 
 #[test]
 fn a_bucket_gives_back_what_was_not_needed_and_waits_for_what_was_used_beyond_it() {
@@ -79,7 +79,7 @@ fn a_log_whose_costs_are_one_stays_one_of_eight_bytes_an_event() {
     let server = Server::start();
     let bytes = || server.get::<i64>("STRLEN k");
     for at in 0..4 {
-        server.set_clock(crate::harness::START + at * S);
+        server.set_clock(START + at * S);
         server.five("RL.SLIDINGLOG k 9 60s");
     }
     assert_eq!(bytes(), 28 + 4 * 8);
@@ -193,4 +193,27 @@ fn what_was_used_in_a_window_that_is_gone_is_not_given_back() {
             (M + S, "RL.FIXED k 10 60s 10", Some([1, 10, 0, 0, 60_000])),
         ],
     );
+}
+
+#[test]
+fn a_block_stays_as_it_is() {
+    let server = Server::start();
+    for (name, limits) in limiters(3) {
+        server.run("FLUSHALL");
+        server.set_clock(START);
+        server.five(&format!("RL.{name} k {limits} 3"));
+        assert_eq!(server.five(&format!("RL.{name} k {limits} BLOCK 4h")), [0, 3, 0, 4 * 3_600_000, 4 * 3_600_000]);
+        assert_eq!(server.five("RL.ADJUST k -2"), [1, 3, 0, 0, 4 * 3_600_000], "{name}");
+        assert_eq!(server.five("RL.PEEK k"), [0, 3, 0, 4 * 3_600_000, 4 * 3_600_000], "{name}");
+        assert_eq!(server.five("RL.ADJUST k -2"), [1, 3, 0, 0, 4 * 3_600_000], "{name}");
+        assert!(server.state("k").1 >= (START + 4 * H) / MS, "{name}");
+        // A charge counts under a block, but where it needs a window that is open.
+        server.advance(4 * H - 1);
+        assert_eq!(server.five("RL.ADJUST k 2")[..4], [1, 3, 0, 0], "{name}");
+        server.advance(1);
+        match name {
+            "FIXED" => assert_eq!(server.run("RL.PEEK k"), Value::Nil),
+            _ => assert_eq!(server.five("RL.PEEK k 0")[..3], [1, 3, 1], "{name}"),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use limiter_core::record::Algorithm;
 use limiter_core::time::Span;
 use std::fmt;
 
-use crate::agreement::{Pair, exact};
+use crate::agreement::{Model, Pair, exact};
 use crate::key::told;
 use crate::model::adjust::TooMuch;
 use crate::model::{Int, Verdict, Wait, int};
@@ -87,13 +87,12 @@ impl Pair {
         let was_idle = self.model.is_idle(&at);
         let is_corrected = self.model.clone().correct_the_clock(&at) || (present.is_some() && present != self.block);
         let got = self.key.adjust(delta(number), now, log_limit_max);
-        let mut wanted = self.model.adjust(&at, &Int::from(number), log_limit_max);
+        let mut wanted = self.model.adjust(&at, &Int::from(number), present.is_some(), log_limit_max);
         if let (Some(block), Ok(verdict)) = (&present, &mut wanted) {
             // Nothing is left while the key is blocked, whatever is in use.
             let own = verdict.take().unwrap_or_else(|| {
                 self.model.correct_the_clock(&at);
-                let limit = self.model.stored_limit().or_else(|| Some(int(got.ok()??.limit)));
-                let limit = limit.expect("a blocked key is answered");
+                let limit = self.model.stored_limit().expect("a blocked key has limits");
                 Verdict { allowed: true, limit, remaining: int(0), retry: Wait::Now, reset: int(0) }
             });
             let left = block.ends() - &at;
@@ -105,7 +104,8 @@ impl Pair {
 
         // What cannot be adjusted is not put right either.
         let answered = matches!(got, Ok(Some(_)));
-        let is_changed = answered && ((number != 0 && !was_idle) || is_corrected);
+        let starts = number > 0 && !matches!(self.model, Model::Fixed(_));
+        let is_changed = answered && ((number != 0 && !was_idle) || starts || is_corrected);
         same(&(self.key != before), &is_changed, || format!("bytes changed by {}", what()))?;
         if is_changed {
             self.block = present;

@@ -74,23 +74,28 @@ impl Model {
         }
     }
 
-    /// The limit of the last admitted call; none for a log that holds nothing.
+    /// The limit of the last admitted call.
     pub fn stored_limit(&self) -> Option<Int> {
         match self {
             Self::Bucket(bucket) => bucket.stored.as_ref().map(|stored| stored.limit.capacity.clone()),
             Self::Fixed(fixed) => fixed.stored.as_ref().map(|stored| stored.limit.clone()),
-            Self::Log(log) => log.stored.as_ref().map(|stored| stored.limit.limit.clone()),
+            Self::Log(log) => log
+                .stored
+                .as_ref()
+                .map(|stored| &stored.limit)
+                .or(log.emptied.as_ref())
+                .map(|limit| limit.limit.clone()),
             Self::Counter(counter) => counter.stored.as_ref().map(|stored| stored.limit.limit.clone()),
         }
     }
 
     /// Adjusts the usage; a log may hold so many events after it.
-    pub fn adjust(&mut self, now: &Int, delta: &Int, most: u64) -> Adjusted {
+    pub fn adjust(&mut self, now: &Int, delta: &Int, blocked: bool, most: u64) -> Adjusted {
         match self {
-            Self::Bucket(bucket) => bucket.adjust(now, delta),
+            Self::Bucket(bucket) => bucket.adjust(now, delta, blocked),
             Self::Fixed(fixed) => fixed.adjust(now, delta),
-            Self::Log(log) => log.adjust(now, delta, usize::try_from(most).expect("a log fits the memory")),
-            Self::Counter(counter) => counter.adjust(now, delta),
+            Self::Log(log) => log.adjust(now, delta, blocked, usize::try_from(most).expect("a log fits the memory")),
+            Self::Counter(counter) => counter.adjust(now, delta, blocked),
         }
     }
 
@@ -239,7 +244,7 @@ pub fn check_report(key: &Key, model: &Model, now: u64) -> Said {
         Model::Bucket(Bucket { stored: Some(stored) }) => {
             same(&updated, &stored.time, || "the time of the last admitted call".to_owned())
         }
-        Model::Log(log @ SlidingLog { stored: Some(stored) }) => {
+        Model::Log(log @ SlidingLog { stored: Some(stored), .. }) => {
             same(&updated, stored.newest(), || "the time of the last admitted call".to_owned())?;
             let mut corrected = log.clone();
             corrected.correct_the_clock(&int(now));

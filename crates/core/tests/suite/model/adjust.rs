@@ -5,6 +5,7 @@ use super::fixed_window::{self, FixedWindow};
 use super::sliding_counter::{self, SlidingCounter};
 use super::sliding_log::{self, Event, SlidingLog};
 use super::{Int, Verdict, int};
+use num_integer::Integer;
 use num_rational::Ratio;
 use num_traits::{Signed, Zero};
 
@@ -37,9 +38,14 @@ fn allowed(used: Int, delta: &Int) -> Result<(), TooMuch> {
     if delta.is_positive() && used > most_used() { Err(TooMuch::Used) } else { Ok(()) }
 }
 
+/// A blocked key is there although nothing is in use, and can be charged.
+fn is_left_alone(idle: bool, delta: &Int, blocked: bool) -> bool {
+    idle && !(blocked && delta.is_positive())
+}
+
 impl Bucket {
-    pub fn adjust(&mut self, now: &Int, delta: &Int) -> Adjusted {
-        if self.is_idle(now) {
+    pub fn adjust(&mut self, now: &Int, delta: &Int, blocked: bool) -> Adjusted {
+        if is_left_alone(self.is_idle(now), delta, blocked) {
             return Ok(None);
         }
         let mut new = self.clone();
@@ -47,8 +53,8 @@ impl Bucket {
         let debt = new.owed(now);
         let stored = new.stored.as_mut().expect("what is owed is stored");
         let limit = stored.limit.clone();
+        stored.time = if debt.is_zero() { now } else { (&stored.time).max(now) }.clone();
         stored.debt = (debt + Ratio::from_integer(delta.clone())).max(Ratio::zero());
-        stored.time = (&stored.time).max(now).clone();
         allowed(stored.debt.ceil().to_integer(), delta)?;
         if delta.is_positive() && stored.useful_until() - &stored.time > longest_drain() {
             return Err(TooMuch::Drain);
@@ -86,15 +92,19 @@ impl FixedWindow {
 }
 
 impl SlidingCounter {
-    pub fn adjust(&mut self, now: &Int, delta: &Int) -> Adjusted {
-        if self.is_idle(now) {
+    pub fn adjust(&mut self, now: &Int, delta: &Int, blocked: bool) -> Adjusted {
+        if is_left_alone(self.is_idle(now), delta, blocked) {
             return Ok(None);
         }
         let mut new = self.clone();
         new.correct_the_clock(now);
         let time = new.effective(now);
-        let stored = new.stored.as_ref().and_then(|stored| stored.rolled_to(&time));
-        let mut stored = stored.expect("counts that weigh are stored");
+        let found = new.stored.clone().expect("counts are stored");
+        let empty = || {
+            let start = time.div_floor(&found.limit.window) * &found.limit.window;
+            sliding_counter::Stored { start, current: Int::zero(), previous: Int::zero(), ..found.clone() }
+        };
+        let mut stored = found.rolled_to(&time).unwrap_or_else(empty);
         let limit: sliding_counter::Limit = stored.limit.clone();
         let rest = (&stored.current + delta).min(Int::zero());
         stored.current = changed(&stored.current, delta);
@@ -112,13 +122,14 @@ impl SlidingCounter {
 
 impl SlidingLog {
     /// At most `most` events may be left behind.
-    pub fn adjust(&mut self, now: &Int, delta: &Int, most: usize) -> Adjusted {
-        if self.is_idle(now) {
+    pub fn adjust(&mut self, now: &Int, delta: &Int, blocked: bool, most: usize) -> Adjusted {
+        if is_left_alone(self.is_idle(now), delta, blocked) {
             return Ok(None);
         }
         let mut new = self.clone();
         new.correct_the_clock(now);
-        let sliding_log::Stored { limit, .. } = new.stored.clone().expect("a log that counts is stored");
+        let limit = new.stored.as_ref().map(|stored| &stored.limit).or(new.emptied.as_ref()).cloned();
+        let limit = limit.expect("a log has limits");
         let mut events = new.counted(&limit.window, now);
         let time = new.effective(now);
         if delta.is_positive() {
@@ -142,6 +153,7 @@ impl SlidingLog {
         if delta.is_zero() {
             self.correct_the_clock(now);
         } else {
+            self.emptied = Some(limit.clone());
             self.stored = (!events.is_empty()).then(|| sliding_log::Stored { events, limit: limit.clone() });
         }
         Ok(Some(self.call(&limit, now, &Int::zero())))

@@ -35,6 +35,8 @@ impl Stored {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlidingLog {
     pub stored: Option<Stored>,
+    /// The limits of a log from which everything was given back.
+    pub emptied: Option<Limit>,
 }
 
 impl SlidingLog {
