@@ -18,7 +18,8 @@ use limiter_core::meter::{self, Meter, Then};
 use limiter_core::record::{Algorithm, Small};
 use limiter_core::request::Call;
 use limiter_core::sliding_counter::SlidingCounter;
-use limiter_core::sliding_log::{Rewrite, Steady, steady};
+use limiter_core::sliding_log::{self, Rewrite, steady};
+use limiter_core::steady::Steady;
 use limiter_core::throttle::{self, Throttle};
 use limiter_core::time::Timestamp;
 
@@ -101,7 +102,21 @@ struct Write<'a> {
 impl Write<'_> {
     /// State of bounded size: it is copied out of its record, and the new record is put in its place.
     #[inline(always)]
-    fn small<M: Meter>(self, algorithm: Algorithm, limit: &M::Limit, now: Timestamp) -> Option<Decision> {
+    fn small<M: Meter>(mut self, algorithm: Algorithm, limit: &M::Limit, now: Timestamp) -> Option<Decision> {
+        if let Value::String(bytes) = self.key.value()
+            && let Some(Steady { decision, record }) = M::steady(bytes, algorithm, limit, now, self.cost)
+        {
+            if let Some(record) = record {
+                keep(self.ctx, &mut self.key, self.name, record.as_ref())?;
+                self.tell(&decision);
+            }
+            return Some(decision);
+        }
+        self.small_in_full::<M>(algorithm, limit, now)
+    }
+
+    #[inline(never)]
+    fn small_in_full<M: Meter>(self, algorithm: Algorithm, limit: &M::Limit, now: Timestamp) -> Option<Decision> {
         let record = match self.key.value() {
             Value::String(bytes) => Some(bytes),
             Value::Missing => None,
@@ -117,7 +132,7 @@ impl Write<'_> {
     fn log(mut self, limit: &WindowLimit, now: Timestamp) -> Option<Decision> {
         if self.cost == 1
             && let Value::String(bytes) = self.key.value()
-            && let Some(Steady { decision, event, filling }) = steady(bytes, limit, now)
+            && let Some(sliding_log::Steady { decision, event, filling }) = steady(bytes, limit, now)
         {
             if let Some(event) = event {
                 append(self.ctx, &mut self.key, self.name, &event, &[], None, growth(filling)).ok()?;
@@ -262,6 +277,14 @@ fn adopt(
         ctx.announce(name, event);
     }
     Some(Ok(decision))
+}
+
+/// One command, `SET key record KEEPTTL`; `None` if the server refused to replicate it.
+#[inline(always)]
+fn keep(ctx: Context, key: &mut WriteKey<'_>, name: KeyName<'_>, record: &[u8]) -> Option<()> {
+    ctx.replicate(SET, [Field::Key(name), Field::Bytes(record), Field::Shared(&KEEPTTL)]).then_some(())?;
+    key.put(record);
+    Some(())
 }
 
 /// One command: `SET key record KEEPTTL`, or `SET key record PXAT ms` when the expiry moves.

@@ -12,6 +12,7 @@ use crate::exact::{product, quotient, quotient_up, quotient_up_u64};
 use crate::limit::BucketLimit;
 use crate::meter::{Meter, Then};
 use crate::record::{self, Algorithm, Small, Stored};
+use crate::steady::{self, Steady};
 use crate::time::{Span, Timestamp};
 
 /// What stands for a debt of more tokens than fit 64 bits: no bucket holds nearly as much, and none drains it before the
@@ -91,6 +92,18 @@ impl Bucket {
 
 impl Meter for Bucket {
     type Limit = BucketLimit;
+    type Compact = [u8; 36];
+
+    #[inline(always)]
+    fn steady(
+        record: &[u8],
+        algorithm: Algorithm,
+        limit: &BucketLimit,
+        now: Timestamp,
+        cost: u64,
+    ) -> Option<Steady<[u8; 36]>> {
+        steady::bucket(record, algorithm, limit, now, cost)
+    }
 
     #[inline(always)]
     fn decide<T: Then<Self>>(

@@ -32,12 +32,18 @@ pub(crate) fn quotient_up(n: u128, d: NonZeroU64) -> u128 {
     floor.wrapping_add(u128::from(rest != 0))
 }
 
+/// `n / d` rounded up.
+#[inline(always)]
+pub(crate) fn up(n: u64, d: NonZeroU64) -> u64 {
+    // A quotient that is rounded up is at least halved, or has no remainder.
+    (n / d).wrapping_add(u64::from(n % d != 0))
+}
+
 /// `n / d` rounded up, or the largest 64-bit number where that is less.
 #[inline]
 pub(crate) fn quotient_up_u64(n: u128, d: NonZeroU64) -> u64 {
     match u64::try_from(n) {
-        // A quotient that is rounded up is at least halved, or has no remainder.
-        Ok(small) => (small / d).wrapping_add(u64::from(small % d != 0)),
+        Ok(small) => up(small, d),
         Err(_) => narrow(quotient_up(n, d)),
     }
 }

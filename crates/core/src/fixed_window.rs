@@ -6,6 +6,7 @@ use crate::decision::{Decision, Retry};
 use crate::limit::WindowLimit;
 use crate::meter::{Meter, Then};
 use crate::record::{self, Algorithm, Small, Stored};
+use crate::steady::{self, Steady};
 use crate::time::{Interval, Span, Timestamp};
 
 /// Where new windows start.
@@ -84,6 +85,12 @@ pub struct FixedLimit {
 
 impl Meter for FixedWindow {
     type Limit = FixedLimit;
+    type Compact = [u8; 36];
+
+    #[inline(always)]
+    fn steady(record: &[u8], _: Algorithm, limit: &FixedLimit, now: Timestamp, cost: u64) -> Option<Steady<[u8; 36]>> {
+        steady::fixed(record, limit, now, cost)
+    }
 
     #[inline(always)]
     fn decide<T: Then<Self>>(

@@ -37,5 +37,6 @@ pub mod record;
 pub mod request;
 pub mod sliding_counter;
 pub mod sliding_log;
+pub mod steady;
 pub mod throttle;
 pub mod time;

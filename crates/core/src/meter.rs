@@ -3,12 +3,24 @@
 use crate::decision::Decision;
 use crate::expiry::Expiry;
 use crate::record::{Algorithm, RecordError, Small, Stored, open_as};
+use crate::steady::Steady;
 use crate::time::{Span, Timestamp};
 
 /// State of bounded size.
 pub trait Meter: Copy {
     /// What a call enforces.
     type Limit;
+    /// Its record in the compact form.
+    type Compact: AsRef<[u8]> + Copy;
+
+    /// Decides a call on a record in steady use; `None` is for [`Meter::decide`]. See [`steady`](crate::steady).
+    fn steady(
+        record: &[u8],
+        algorithm: Algorithm,
+        limit: &Self::Limit,
+        now: Timestamp,
+        cost: u64,
+    ) -> Option<Steady<Self::Compact>>;
 
     /// Decides a call of `cost` at `now`, and answers the state to store, if it is to change.
     ///

@@ -4,10 +4,11 @@
 //! Constant memory, and approximate: it takes the calls of the window before as evenly spread.
 
 use crate::decision::{Decision, Retry};
-use crate::exact::{narrow, product, quotient, quotient_up_u64};
+use crate::exact::{narrow, product, quotient, quotient_up_u64, up};
 use crate::limit::WindowLimit;
 use crate::meter::{Meter, Then};
 use crate::record::{self, Algorithm, Small, Stored};
+use crate::steady::{self, Steady};
 use crate::time::{Interval, Span, Timestamp};
 
 /// The counts of the window of the last admitted call and of the window before it.
@@ -66,7 +67,7 @@ impl SlidingCounter {
 
 /// The counts as they weigh at one instant.
 #[derive(Clone, Copy)]
-struct Weighed {
+pub(crate) struct Weighed {
     start: Timestamp,
     current: u64,
     previous: u64,
@@ -78,21 +79,58 @@ struct Weighed {
 impl Weighed {
     #[inline]
     fn new(stored: Option<SlidingCounter>, window: Interval, now: Timestamp) -> Self {
-        let empty = Self { start: window_start(now, window), current: 0, previous: 0, window, into: 0 };
-        let Some(stored) = stored else { return empty };
-        let (start, length) = (stored.start(), stored.limit.window());
+        stored
+            .and_then(|stored| Self::of(stored.current, stored.previous, stored.updated, stored.limit.window(), now))
+            .unwrap_or(Self { start: window_start(now, window), current: 0, previous: 0, window, into: 0 })
+    }
+
+    /// The counts of the window of `updated` and of the one before, as they weigh at `now`; `None` if they do not.
+    #[inline(always)]
+    pub(crate) fn of(
+        current: u64,
+        previous: u64,
+        updated: Timestamp,
+        window: Interval,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let start = window_start(updated, window);
         let passed = now.since(start).micros();
-        let (current, previous, start) = if passed < length.micros() {
-            (stored.current, stored.previous, start)
-        } else if passed.wrapping_sub(length.micros()) < length.micros() {
-            (0, stored.current, start.after(length.span()))
+        let (current, previous, start, into) = if passed < window.micros() {
+            (current, previous, start, passed)
         } else {
-            return empty;
+            let into = passed.wrapping_sub(window.micros());
+            if into >= window.micros() {
+                return None;
+            }
+            (0, current, start.after(window.span()), into)
         };
-        if current == 0 && previous == 0 {
-            return empty;
-        }
-        Self { start, current, previous, window: length, into: now.since(start).micros() }
+        if current == 0 && previous == 0 { None } else { Some(Self { start, current, previous, window, into }) }
+    }
+
+    /// The start of the current window.
+    #[inline(always)]
+    pub(crate) const fn start(&self) -> Timestamp {
+        self.start
+    }
+
+    /// The counts of the current window and of the one before.
+    #[inline(always)]
+    pub(crate) const fn counts(&self) -> [u64; 2] {
+        [self.current, self.previous]
+    }
+
+    /// Weighted usage, rounded up; `None` if its weight does not fit 64 bits.
+    #[inline(always)]
+    pub(crate) fn used(&self) -> Option<u64> {
+        let left = self.window.micros().saturating_sub(self.into);
+        let weight = self.current.checked_mul(self.window.micros())?.checked_add(self.previous.checked_mul(left)?)?;
+        Some(up(weight, self.window.get()))
+    }
+
+    /// When a call that does not fit will, with `free` the limit less its cost; and when neither count weighs any more.
+    #[inline(always)]
+    pub(crate) fn waits(&self, free: u64, now: Timestamp) -> (Retry, Span) {
+        (Retry::After(self.wait(self.fits_after(free), now)), self.wait(self.clears_after(), now))
     }
 
     /// Usage times the window: `current * W + previous * (W - into)`, exact.
@@ -141,6 +179,12 @@ impl Weighed {
 
 impl Meter for SlidingCounter {
     type Limit = WindowLimit;
+    type Compact = [u8; 32];
+
+    #[inline(always)]
+    fn steady(record: &[u8], _: Algorithm, limit: &WindowLimit, now: Timestamp, cost: u64) -> Option<Steady<[u8; 32]>> {
+        steady::counter(record, limit, now, cost)
+    }
 
     /// While the call's window differs from the stored one, the stored window decides; an admitted call then restates the
     /// usage, rounded up, as the count of its own current window.
