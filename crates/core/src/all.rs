@@ -268,7 +268,7 @@ pub type States<'a, const N: usize> = [Option<&'a [u8]>; N];
 
 /// Decides `calls`, whose limits share a key, at `now` against its stored `record`; `None` is a key that does not exist.
 ///
-/// `states` is what [`matching`](crate::matching) found for them in the record, and `same` whether they are the very list
+/// `states` is what [`matching`] found for them in the record, and `same` whether they are the very list
 /// that it holds. `head` gets what the change needs of the new record. At most one of the limits is a log; `N` is at
 /// least their number, and [`LIMITS_MAX`] where the list is not the same.
 ///
