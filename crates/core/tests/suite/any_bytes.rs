@@ -1,7 +1,9 @@
 //! Calls on stored bytes that may be anything.
 
+use limiter_core::adjust::{AdjustError, Delta};
 use limiter_core::call;
 use limiter_core::decision::Retry;
+use limiter_core::limit::LOG_LIMIT;
 use limiter_core::record::{self, Algorithm, RecordError};
 use limiter_core::time::Timestamp;
 
@@ -25,7 +27,35 @@ pub fn check(bytes: &[u8], scenario: &Scenario) -> Said {
             Ok((found, _)) => Err(RecordError::Other { found, wanted: algorithm }),
             Err(error) => Err(error),
         };
+        if first.is_ok() {
+            check_adjustments(&key, scenario)?;
+        }
         check_calls(key, first, scenario)?;
+    }
+    Ok(())
+}
+
+/// Usage can be put right whatever the bytes, and what is left can be read.
+fn check_adjustments(key: &Key, scenario: &Scenario) -> Said {
+    let most = 1_000_000_000_000;
+    for delta in [Delta::Charge(0), Delta::Charge(1), Delta::Charge(most), Delta::GiveBack(1), Delta::GiveBack(most)] {
+        let what = || format!("{delta:?} at {} us", scenario.start);
+        let mut adjusted = key.clone();
+        let idle = adjusted.is_idle(scenario.start);
+        match adjusted.adjust(delta, scenario.start, LOG_LIMIT.max) {
+            Err(AdjustError::Record(error)) => return Err(format!("{}: {error:?}", what())),
+            Err(AdjustError::Excess(_)) => same(&adjusted, key, what)?,
+            Ok(None) => {
+                same(&adjusted, key, what)?;
+                holds(idle, || format!("{}: null, and not idle", what()))?;
+            }
+            Ok(Some(decision)) => {
+                holds(decision.allowed() && !idle, what)?;
+                holds(decision.reply().iter().all(|&integer| integer >= 0), what)?;
+                let bytes = adjusted.record.as_deref().unwrap_or_default();
+                same(&record::decode(bytes).map(|(found, _)| found), &Ok(key.algorithm), what)?;
+            }
+        }
     }
     Ok(())
 }
