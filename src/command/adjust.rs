@@ -7,7 +7,7 @@ use crate::ffi::{Arguments, Context, Handler};
 use crate::stats::{Adjusting, count_adjusting};
 use crate::{clock, config, store};
 
-/// `RL.ADJUST key delta`
+/// `RL.ADJUST key delta [LIMIT n]`
 pub struct Adjust;
 
 impl Handler for Adjust {
@@ -24,8 +24,8 @@ impl Handler for Adjust {
 
 fn adjust<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<(), Error<'a>> {
     let key = args.key().ok_or(Error::Arity)?;
-    let (delta, given) = request::adjustment(&mut args)?;
-    match store::adjust(ctx, key, delta, given, clock::now(), config::log_limit_max())? {
+    let asked = request::adjustment(&mut args)?;
+    match store::adjust(ctx, key, &asked, clock::now(), config::log_limit_max())? {
         Some(decision) => ctx.reply_integers(decision.reply()),
         None => ctx.reply_null(),
     }

@@ -66,6 +66,15 @@ const RESERVE: Argument = Argument::optional(
     ]),
 );
 
+/// One limit of a list, by its number.
+const NUMBERED: Argument = Argument::optional(
+    c"numbered",
+    ArgumentKind::Block(&[
+        Argument::required(c"limit", ArgumentKind::Token(c"LIMIT")),
+        Argument::required(c"n", ArgumentKind::Integer),
+    ]),
+);
+
 /// A limit of a list: the name of its command, and what follows the key there.
 const LISTED: Argument = Argument::required(
     c"limit",
@@ -271,10 +280,10 @@ pub const TABLE: &[CommandSpec] = &[
         summary: c"Charges more without asking, or gives back what was not needed.",
         complexity: c"O(1), for a sliding log that is given back O(N) with N the admitted calls of the window",
         since: c"0.1.0",
-        arity: 3,
+        arity: -3,
         access: Access::Correct,
         keys: Keys::First,
-        arguments: &[KEY, Argument::required(c"delta", ArgumentKind::Integer)],
+        arguments: &[KEY, Argument::required(c"delta", ArgumentKind::Integer), NUMBERED],
         register: register::<adjust::Adjust>,
     },
     CommandSpec {

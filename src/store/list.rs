@@ -10,8 +10,8 @@ use limiter_core::record::Algorithm;
 use limiter_core::request::Call;
 use limiter_core::time::Timestamp;
 
-use super::effect::{Room, effect};
-use super::{ON_STACK, growth, put_event, replace, send_event, space};
+use super::effect::{Room, carry_out, effect, effect_of_list};
+use super::replace;
 use crate::error::Error;
 use crate::ffi::{Context, KeyName, Value, WriteKey};
 
@@ -70,21 +70,11 @@ fn attempt<const N: usize, const CHANGED: bool>(
     match change {
         ListChange::None => return Ok(Some(verdict)),
         ListChange::Replace { tail: Tail::Nothing, expiry } => replace(ctx, key, name, head, expiry)?,
-        ListChange::Replace { tail, expiry } => {
-            let mut small = [0; ON_STACK];
-            let mut large = Vec::new();
-            let record = space(head.len().saturating_add(tail.len()), &mut small, &mut large)?;
-            if let Some((front, rest)) = record.split_at_mut_checked(head.len()) {
-                front.copy_from_slice(head);
-                tail.write(rest);
+        change => {
+            let mut room = Room::new();
+            if let Some(effect) = effect_of_list(head, &change, &mut room)? {
+                carry_out(ctx, key, name, &effect)?;
             }
-            replace(ctx, key, name, record, expiry)?;
-        }
-        ListChange::Extend { event, expiry_ms, filling } => {
-            let event = event.as_ref().map_or(&[][..], |event| event.as_bytes());
-            send_event(ctx, name, event, head, expiry_ms).then_some(()).ok_or(Error::NotPropagated)?;
-            let growth = growth(filling);
-            put_event(key, event, head, expiry_ms, growth);
         }
     }
     ctx.changed(name);

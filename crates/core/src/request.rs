@@ -13,6 +13,7 @@ use crate::fixed_window::Opening;
 use crate::limit::{
     Bound, BucketLimit, CAPACITY, COST, DELTA, FILL_MAX_US, INTERVAL_MS, RATE, Rate, USED_MAX, WindowLimit,
 };
+use crate::list::KEYS;
 use crate::options::{Options, Reader, is_option};
 use crate::record::Algorithm;
 use crate::time::{Interval, Span};
@@ -115,6 +116,8 @@ pub(crate) enum Expected {
     Limits,
     /// A second log in one key.
     OneLog,
+    /// `LIMIT n`, and nothing else.
+    Limit,
     /// An option that limits of a list do not have.
     NotInList,
     /// A key that is not named before.
@@ -202,6 +205,7 @@ impl fmt::Display for Expected {
             Self::Keys(limits) => write!(f, "1, or {limits} as there are {limits} limits"),
             Self::Limits => write!(f, "at most {LIMITS_MAX} limits"),
             Self::OneLog => write!(f, "at most one SLIDINGLOG in a key"),
+            Self::Limit => write!(f, "LIMIT n"),
             Self::NotInList => write!(f, "it with a single limit only"),
             Self::Distinct => write!(f, "each key once"),
         }
@@ -303,14 +307,47 @@ pub fn peek<'a>(args: &mut impl Iterator<Item = &'a [u8]>, log_limit_max: u64) -
     Ok(Peek::Stored { cost: integer("cost", first, COST)? })
 }
 
-/// Reads the arguments that follow the key of `RL.ADJUST`: a delta. Answers it as it was given, too.
+/// What `RL.ADJUST` is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adjustment<'a> {
+    /// The change of usage.
+    pub delta: Delta,
+    /// The delta as it was given.
+    pub given: &'a [u8],
+    /// The one limit of a list that is meant, counted from 1, as it was given too; without it all are.
+    pub limit: Option<(usize, &'a [u8])>,
+}
+
+/// Reads the arguments that follow the key of `RL.ADJUST`: a delta, and perhaps a limit's number.
 ///
 /// # Errors
 ///
 /// As [`call`].
-pub fn adjustment<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<(Delta, &'a [u8]), RequestError<'a>> {
+pub fn adjustment<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Adjustment<'a>, RequestError<'a>> {
     let given = required(args)?;
-    if args.next().is_some() { Err(RequestError::Arity) } else { Ok((delta(given)?, given)) }
+    let limit = match args.next() {
+        None => None,
+        Some(word) if word.eq_ignore_ascii_case(b"LIMIT") => Some(required(args)?),
+        Some(word) => return Err(wrong("option", word, Expected::Limit).into()),
+    };
+    if args.next().is_some() {
+        return Err(RequestError::Arity);
+    }
+    let delta = delta(given)?;
+    let limit = match limit {
+        None => None,
+        Some(given) => Some((integer("limit", given, KEYS)?, given)),
+    };
+    let limit = limit.map(|(number, given)| (usize::try_from(number).unwrap_or(usize::MAX), given));
+    Ok(Adjustment { delta, given, limit })
+}
+
+/// The error of a limit's number that the list, of so many, does not have.
+#[cold]
+#[must_use]
+pub fn no_limit(given: &[u8], count: usize) -> ArgumentError<'_> {
+    let max = u64::try_from(count).unwrap_or(u64::MAX);
+    wrong("limit", given, Expected::Integer(Bound { min: KEYS.min, max }))
 }
 
 /// Reads a delta: an integer, with a minus sign where it gives back.

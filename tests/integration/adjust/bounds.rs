@@ -43,7 +43,7 @@ fn whatever_is_no_integer_in_range_is_an_error_that_names_argument_and_range() {
     }
     assert_eq!(server.state("k"), before);
     assert_eq!(server.get::<i64>("EXISTS missing"), 0);
-    for wrong in ["RL.ADJUST", "RL.ADJUST k", "RL.ADJUST k 1 2 3"] {
+    for wrong in ["RL.ADJUST", "RL.ADJUST k", "RL.ADJUST k 1 LIMIT 1 3"] {
         assert!(server.error(wrong).contains("wrong number of arguments"), "{wrong}");
     }
     for right in ["0", "1", "-1", "1000000000000", "-1000000000000"] {

@@ -1,6 +1,7 @@
 //! `RL.ALL` on real servers: several limits decided together.
 
 mod access;
+mod adjust;
 mod cluster;
 mod keys;
 mod replies;

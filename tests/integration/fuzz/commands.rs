@@ -91,6 +91,7 @@ const COMMANDS: &[&str] = &[
     "RL.SLIDINGCOUNTER",
     "RL.THROTTLE",
     "RL.ADJUST",
+    "RL.ALL",
     "RL.PEEK",
     "RL.INFO",
 ];
@@ -150,6 +151,8 @@ impl Commands {
             "SLIDINGCOUNTER k 1000000000000 3650d 5000000000".into(),
             "SLIDINGLOG k 100 1h 7".into(),
             "GCRA k 1 1/h 1 BLOCK 1h".into(),
+            "ALL 1 k GCRA 9 1/h FIXED 9 1d SLIDINGLOG 9 1h".into(),
+            "ALL 1 k TOKENBUCKET 9 1/h SLIDINGCOUNTER 1 1h 1 BLOCK 1h".into(),
             "SLIDINGLOG k 1 1h 1 BLOCK 1h".into(),
         ]);
         let key = format!("sample:{seed}");
@@ -203,6 +206,18 @@ impl Commands {
                 words.extend(limits.map(|choice| self.random.of(choice).into()));
                 if self.one_in(2) {
                     words.push(self.random.of(&["0", "1", "2", "10", "1000000000000"]).into());
+                }
+            }
+            "ALL" => {
+                let limits = 1 + self.random.below(4);
+                let keys = if self.one_in(3) { limits } else { 1 };
+                words.truncate(1);
+                words.push(keys.to_string().into_bytes());
+                words.extend((0..keys).map(|_| self.key()));
+                for _ in 0..limits {
+                    let (name, limits) = self.limits();
+                    words.push(name.into());
+                    words.extend(limits.into_iter().filter(|word| word != b"PARTIAL"));
                 }
             }
             "ADJUST" => words.push(self.random.of(&["0", "1", "-1", "7", "-3", "-100", "1000000000000"]).into()),

@@ -117,6 +117,21 @@ fn check_reply(command: &[u8], reply: Result<Value, String>, sent: &[Vec<u8>]) {
         Ok(Value::Nil) => assert!(["RL.PEEK", "RL.INFO", "RL.ADJUST"].contains(&&*upper(command)), "{}", what()),
         Ok(Value::Map(_)) => assert_eq!(upper(command), "RL.INFO", "{}", what()),
         Ok(Value::Array(items)) if upper(command) == "RL.INFO" => assert_eq!(items.len() % 2, 0, "{}", what()),
+        // The integers of the whole, those of each limit, and perhaps a wait.
+        Ok(Value::Array(items)) if upper(command) == "RL.ALL" => {
+            let Some(Value::Array(each)) = items.get(6) else { panic!("{}", what()) };
+            let integer = |value: &Value| matches!(value, Value::Int(-1..));
+            let (whole, wait) = (&items[..6], &items[7..]);
+            assert!(whole.iter().chain(wait).all(integer) && wait.len() <= 1, "{}", what());
+            for one in each {
+                let Value::Array(five) = one else { panic!("{}", what()) };
+                assert!(five.len() == 5 && five.iter().all(integer), "{}", what());
+            }
+            let allowed = |value: &Value| *value == Value::Int(1);
+            assert!(
+                !allowed(&items[0]) || each.iter().all(|one| matches!(one, Value::Array(five) if allowed(&five[0])))
+            );
+        }
         Ok(Value::Boolean(false)) => {}
         Ok(value) => {
             let five = crate::harness::five(match value {

@@ -66,7 +66,13 @@ const COMMANDS: [Expected; 10] = [
         arguments: "numkeys key limit",
         example: "RL.ALL 1 {k} TOKENBUCKET 10 1/s 2 RESERVE 1s STRICT FIXED 10 1s 1 ALIGNED 0s BLOCK 1m",
     },
-    Expected { name: "rl.adjust", arity: 3, writes: true, arguments: "key delta", example: "RL.ADJUST {k} -2" },
+    Expected {
+        name: "rl.adjust",
+        arity: -3,
+        writes: true,
+        arguments: "key delta numbered?",
+        example: "RL.ADJUST {k} -2 LIMIT 1",
+    },
     Expected { name: "rl.peek", arity: -2, writes: false, arguments: "key call?", example: "RL.PEEK {k} FIXED 10 1s" },
     Expected { name: "rl.info", arity: 2, writes: false, arguments: "key", example: "RL.INFO {k}" },
 ];
