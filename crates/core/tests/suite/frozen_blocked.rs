@@ -109,3 +109,20 @@ fn the_room_of_a_block_that_is_over_is_read_as_no_block() {
         }
     }
 }
+
+#[test]
+fn a_debt_that_was_booked_ahead_is_read_as_it_was_written() {
+    // GCRA, burst 2, one a second, and five tokens owed, of 1,000,000 each.
+    let hex =
+        concat!("524c0102", "4022224648470600", "404b4c0000000000", "02000000", "01000000", "e8030000", "51220000");
+    let bytes = frozen::from_hex(hex);
+    let at = |us: u64| Timestamp::from_micros(1_767_225_600_123_456 + us);
+    let report = call::report(&bytes, at(0)).unwrap();
+    assert_eq!((report.decision.limit, report.used, report.decision.remaining()), (2, 5, 0));
+    assert_eq!(report.decision.reset.micros(), 5_000_000);
+    assert_eq!(call::report(&bytes, at(3_999_999)).unwrap().decision.remaining(), 0);
+    assert_eq!(call::report(&bytes, at(4_000_000)).unwrap().decision.remaining(), 1);
+    let (algorithm, decoded) = record::decode(&bytes).unwrap();
+    let record::Record::Bucket(stored) = decoded else { panic!("a bucket") };
+    assert_eq!(record::encode_bucket(algorithm, &stored).as_bytes(), bytes);
+}

@@ -2,9 +2,9 @@
 
 use limiter_core::call::Limit;
 use limiter_core::decision::{Decision, Retry};
-use limiter_core::general::Extra;
+use limiter_core::general::{self, Extra};
 use limiter_core::options::Options;
-use limiter_core::record::Algorithm;
+use limiter_core::record::{self, Algorithm};
 use limiter_core::time::{Interval, Span, Timestamp};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -236,6 +236,55 @@ proptest! {
             let flows = limit.rate().tokens.get().div_ceil(limit.rate().period.micros());
             let used = |key: &Key| plain(key, &asked.limit, then, 0).used;
             prop_assert!(used(after) <= used(&late) && used(&late) <= used(after) + flows);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn calls_get_the_same_whether_keys_are_swept_at_once_at_their_expiry_or_never(
+        algorithm in algorithm(),
+        scenario in asking(prop_oneof![forward_scenario(40), busy_scenario(40)]),
+    ) {
+        let (mut swept, mut expiring) = (Key::new(algorithm), Key::new(algorithm));
+        let mut latest = 0;
+        follow_asking(algorithm, &scenario, |asked, _, _| {
+            // What was swept does not come back with a clock that steps back.
+            if asked.at < latest {
+                latest = u64::MAX;
+                return Ok(());
+            }
+            latest = asked.at;
+            if swept.is_idle(asked.at) {
+                swept = Key::new(algorithm);
+            }
+            if expiring.expiry_ms.is_some_and(|at_ms| at_ms <= asked.at / 1_000) {
+                expiring = Key::new(algorithm);
+            }
+            for key in [&mut swept, &mut expiring] {
+                let (decision, extra) = key.ask(&asked.limit, asked.at, asked.cost, &asked.options).unwrap();
+                prop_assert_eq!((decision, extra), (asked.decision, asked.extra));
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_does_not_end_a_block_and_makes_it_longer_by_its_own_length_at_most(
+        algorithm in algorithm(),
+        scenario in asking(scenario(30)),
+        back in 0..=62_u32,
+        size in any::<u64>(),
+    ) {
+        follow_asking(algorithm, &scenario, |asked, _, key| {
+            let Some(record) = key.record.as_deref() else { return Ok(()) };
+            let (Some(block), now) = (record::block(record), Timestamp::from_micros(asked.at)) else { return Ok(()) };
+            let earlier = Timestamp::from_micros(asked.at.saturating_sub(size >> (63 - back)));
+            if general::blocked(record, now).is_some() {
+                let left = general::blocked(record, earlier);
+                prop_assert!(left.is_some());
+                let longest = block.length().micros() * 2;
+                prop_assert!(left.is_some_and(|left| left.micros() <= longest));
+            }
             Ok(())
         })?;
     }
