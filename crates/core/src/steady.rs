@@ -76,7 +76,8 @@ pub(crate) fn fixed(record: &[u8], limit: &FixedLimit, now: Timestamp, cost: u64
     // A window that holds the epoch seems to start beyond all clocks.
     let start = past(s0, s1, updated)?;
     let open = now.since(start) < limit.window().span();
-    let ordinary = cost != 0 && cost <= limit.limit();
+    // A window from which everything was given back is not open any more.
+    let ordinary = cost != 0 && cost <= limit.limit() && used != 0;
     if form != plain(Algorithm::Fixed) || !same_window(stored_limit, window_ms, &limit) || !ordinary || !open {
         return None;
     }

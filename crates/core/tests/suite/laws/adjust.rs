@@ -8,8 +8,9 @@ use limiter_core::time::{Span, Timestamp};
 use proptest::prelude::*;
 
 use super::algorithm;
+use super::either_flow::short_way;
 use crate::adjusting::{Step, Steps, delta};
-use crate::generate::{numbers, steps};
+use crate::generate::{busy_steps, numbers, steps};
 use crate::key::{Key, told};
 use crate::runs;
 use crate::scenario::{Numbers, Told};
@@ -172,6 +173,24 @@ proptest! {
                 prop_assert_eq!(adjust(&mut gone, delta(way), over), None);
                 prop_assert_eq!(&gone, key);
                 prop_assert_ne!(gone.adjust(delta(way), over - 1, LOG_LIMIT.max), Ok(None));
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn calls_on_adjusted_state_get_the_same_by_the_short_way(
+        algorithm in algorithm(),
+        steps in prop_oneof![steps(40), busy_steps(60)],
+    ) {
+        follow(algorithm, &steps, |key, now, numbers| {
+            for cost in [1, 2, numbers.amount] {
+                let limit = key.limit(numbers);
+                let Some((decision, record)) = short_way(key, &limit, now, cost) else { continue };
+                let mut long = key.clone();
+                prop_assert_eq!(long.call(numbers, now, cost), decision);
+                prop_assert_eq!(&long.record, &Some(record));
+                prop_assert_eq!(long.expiry_ms, key.expiry_ms);
             }
             Ok(())
         })?;

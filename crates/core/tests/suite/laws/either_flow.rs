@@ -56,7 +56,7 @@ proptest! {
 }
 
 /// The verdict and the record after a call that the short way decides.
-fn short_way(key: &Key, limit: &Limit, now: u64, cost: u64) -> Option<(Decision, Vec<u8>)> {
+pub(super) fn short_way(key: &Key, limit: &Limit, now: u64, cost: u64) -> Option<(Decision, Vec<u8>)> {
     let bytes = key.record.as_deref()?;
     let now = Timestamp::from_micros(now);
     match limit {
