@@ -11,7 +11,7 @@ use limiter_core::request::Call;
 use limiter_core::time::Timestamp;
 
 use super::effect::{Room, carry_out, effect, effect_of_list};
-use super::replace;
+use super::{keep, replace};
 use crate::error::Error;
 use crate::ffi::{Context, KeyName, Value, WriteKey};
 
@@ -24,6 +24,15 @@ pub fn update_list<const N: usize>(
     now: Timestamp,
 ) -> Result<Verdict<N>, Error<'static>> {
     let mut key = WriteKey::open(ctx, name);
+    let mut head = Head::<N>::new();
+    if let Value::String(bytes) = key.value()
+        && let Some(verdict) = all::steady(bytes, calls, now, &mut head)
+        && keep(ctx, &mut key, name, head.as_bytes()).is_some()
+    {
+        ctx.changed(name);
+        ctx.announce(name, c"rl.all");
+        return Ok(verdict);
+    }
     match attempt::<N, false>(ctx, &mut key, name, calls, now)? {
         Some(verdict) => Ok(verdict),
         None => update_changed(ctx, &mut key, name, calls, now),

@@ -5,10 +5,12 @@
 
 mod adjust;
 mod made;
+mod steady;
 mod verdict;
 
 pub use adjust::adjust;
 pub use made::{ListChange, Tail};
+pub use steady::steady;
 pub use verdict::Verdict;
 
 use made::{Made, Unused, unused};

@@ -17,6 +17,8 @@ pub struct ListKey {
     /// The bytes that the last call replicated, and whether it sent the whole record.
     pub sent: usize,
     pub whole: bool,
+    /// How many calls took the short way.
+    pub short: u64,
 }
 
 impl ListKey {
@@ -29,7 +31,15 @@ impl ListKey {
             Some(states) => {
                 let mut head = Head::<FEW>::new();
                 let (verdict, change) = all::one_key(record, calls, &states, true, now, &mut head)?;
+                let (expiry_ms, mut short) = (self.expiry_ms, Head::<FEW>::new());
                 self.change(head.as_bytes(), change);
+                // The short way, where it is one, leads to the same place.
+                if let Some(again) = record.and_then(|record| all::steady(record, calls, now, &mut short)) {
+                    assert_eq!(again, verdict);
+                    assert_eq!(Some(short.as_bytes()), self.record.as_deref());
+                    assert_eq!(expiry_ms, self.expiry_ms);
+                    self.short += 1;
+                }
                 Ok(verdict.resized())
             }
             None => {

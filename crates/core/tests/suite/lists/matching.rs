@@ -119,3 +119,13 @@ fn the_binding_limit_of_a_tie_is_the_first() {
     let verdict = key.call(&[fixed(10, HOUR, 6), fixed(4, HOUR, 5), fixed(1, HOUR, 1)], START).unwrap();
     assert_eq!((verdict.whole().reply()[3], verdict.binding()), (-1, 2));
 }
+
+#[test]
+fn a_list_in_steady_use_takes_the_short_way() {
+    let mut key = ListKey::default();
+    let calls = [bucket(1_000, 100, 1_000, 1), fixed(100_000, HOUR, 2)];
+    for call in 0..1_000 {
+        assert!(key.call(&calls, START + call * 10_000).unwrap().allowed());
+    }
+    assert!(key.short > 950, "{} of 1000", key.short);
+}
