@@ -8,11 +8,16 @@
 //! | [`key`] | keys that hold no personal data |
 //! | [`command`], [`connection`] | every `RL.*` command, for connections of the `redis` crate |
 //! | [`backend`] | whoever decides: a server, or a script in tests |
+//! | [`limiter`] | one limit that always has an answer |
+//! | [`policy`], [`breaker`] | what happens when the server does not answer |
+//! | [`local`] | decisions in this process |
+//! | [`measure`] | the names of the metrics |
 //! | [`error`] | why there is no answer |
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod backend;
+pub mod breaker;
 pub mod command;
 pub mod connection;
 pub mod decision;
@@ -20,16 +25,24 @@ pub mod error;
 pub mod info;
 pub mod key;
 pub mod limit;
+pub mod limiter;
+pub mod local;
+pub mod measure;
 pub mod options;
+pub mod policy;
 mod reply;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use backend::{Backend, BoxFuture, Charge, RedisBackend};
+pub use breaker::{Breaker, BreakerSettings};
 pub use connection::{AsyncRateLimit, RateLimit};
 pub use decision::{AllDecision, Decision, Retry, Source};
 pub use error::{ArgumentError, Error, Result};
 pub use info::Info;
 pub use key::{HashTag, Key, KeySpace, SafeSubject, Secret, Subject};
 pub use limit::{Algorithm, Limit, Rate};
+pub use limiter::{Limiter, LimiterBuilder};
+pub use local::Local;
 pub use options::Options;
+pub use policy::{FailurePolicy, LocalShare};

@@ -18,3 +18,4 @@ mod commands;
 #[allow(dead_code, unused_imports, reason = "an interface for every suite, whichever of them are there")]
 #[path = "../../../../tests/integration/harness/mod.rs"]
 mod harness;
+mod policy;
