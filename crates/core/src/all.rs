@@ -15,13 +15,19 @@ pub use verdict::Verdict;
 
 use made::{Made, Unused, unused};
 
-use crate::call::{self, Change};
+use crate::bucket::Bucket;
+use crate::call::{self, Change, Limit};
 use crate::compound::{Compound, Head, LIMITS_MAX, Part};
+use crate::decision::Decision;
+use crate::expiry::Expiry;
+use crate::fixed_window::{FixedLimit, FixedWindow};
 use crate::general::{self, Outcome};
 use crate::matching::{self, Stored};
+use crate::meter::{self, Meter, SideBySide, Then};
 use crate::options::Options;
-use crate::record::RecordError;
+use crate::record::{Algorithm, RecordError, Small};
 use crate::request::Call;
+use crate::sliding_counter::SlidingCounter;
 use crate::time::Timestamp;
 
 /// Decides one limit of several as if it were alone.
@@ -96,13 +102,10 @@ pub fn one_key<'a, const N: usize>(
     let mut taken = false;
     let mut made = Made::begin(head, calls.len());
     for (call, state) in calls.iter().zip(states) {
-        let Outcome { decision, extra, change, block, .. } = charge(*state, call, now)?;
-        if !decision.allowed() {
+        if !take(&mut verdict, &mut made, call, *state, now)? {
             return refuse(record, calls, states, now, head);
         }
-        verdict.add(decision, call.cost, extra);
         taken |= call.cost != 0;
-        made.add(call.limit.interval(), *state, change, block, || unused(&call.limit));
     }
     if !taken {
         return refuse(record, calls, states, now, head);
@@ -143,6 +146,86 @@ pub fn look_again(list: &Compound<'_>, now: Timestamp, cost: u64) -> Result<Verd
     Ok(verdict)
 }
 
+/// Takes the cost of one limit, or answers that it does not pass.
+#[inline(always)]
+fn take<'a, const N: usize>(
+    verdict: &mut Verdict<N>,
+    made: &mut Made<'a, '_, N>,
+    call: &Call,
+    state: Option<&'a [u8]>,
+    now: Timestamp,
+) -> Result<bool, RecordError> {
+    if call.options.is_none() {
+        let (algorithm, cost) = (call.limit.algorithm(), call.cost);
+        let then = Take { verdict, made, call, state };
+        let taken = match &call.limit {
+            Limit::TokenBucket(limit) | Limit::Gcra(limit) => meter::read::<Bucket>(state, algorithm)
+                .map(|stored| meter::call(stored, algorithm, limit, now, cost, then)),
+            Limit::Fixed(limit, opening) => {
+                let limit = FixedLimit { limit: *limit, opening: *opening };
+                meter::read::<FixedWindow>(state, algorithm)
+                    .map(|stored| meter::call(stored, algorithm, &limit, now, cost, then))
+            }
+            Limit::SlidingCounter(limit) => meter::read::<SlidingCounter>(state, algorithm)
+                .map(|stored| meter::call(stored, algorithm, limit, now, cost, then)),
+            Limit::SlidingLog(_) => Err(RecordError::Extended),
+        };
+        match taken {
+            Err(RecordError::Extended) => {}
+            taken => return taken,
+        }
+    }
+    take_in_general(verdict, made, call, state, now)
+}
+
+/// The same for logs, for options, and for records that are more than plain ones.
+#[inline(never)]
+fn take_in_general<'a, const N: usize>(
+    verdict: &mut Verdict<N>,
+    made: &mut Made<'a, '_, N>,
+    call: &Call,
+    state: Option<&'a [u8]>,
+    now: Timestamp,
+) -> Result<bool, RecordError> {
+    let Outcome { decision, extra, change, block, .. } = charge(state, call, now)?;
+    if decision.allowed() {
+        verdict.add(decision, call.cost, extra);
+        made.add(call.limit.interval(), state, change, block, || unused(&call.limit));
+    }
+    Ok(decision.allowed())
+}
+
+/// Adds what one limit comes to; false if it does not pass.
+struct Take<'t, 'a, 'h, const N: usize> {
+    verdict: &'t mut Verdict<N>,
+    made: &'t mut Made<'a, 'h, N>,
+    call: &'t Call,
+    state: Option<&'a [u8]>,
+}
+
+impl<const N: usize> Then<(Small, Expiry)> for Take<'_, '_, '_, N> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn unchanged(self, decision: Decision) -> bool {
+        if decision.allowed() {
+            let Self { verdict, made, call, state } = self;
+            verdict.add(decision, call.cost, None);
+            made.keep(call.limit.interval(), state, || unused(&call.limit));
+        }
+        decision.allowed()
+    }
+
+    #[inline(always)]
+    fn changed(self, decision: Decision, (record, expiry): (Small, Expiry)) -> bool {
+        if decision.allowed() {
+            self.verdict.add(decision, self.call.cost, None);
+            self.made.put(self.call.limit.interval(), record.as_bytes(), expiry);
+        }
+        decision.allowed()
+    }
+}
+
 /// The verdict on a whole that takes nothing, since a limit refuses or every cost is 0.
 #[inline(never)]
 fn refuse<'a, const N: usize>(
@@ -155,9 +238,18 @@ fn refuse<'a, const N: usize>(
     let mut verdict = Verdict::new();
     let (mut changes, mut begun) = (0_usize, 0_usize);
     for (call, state) in calls.iter().zip(states) {
-        let Spared { outcome: Outcome { decision, extra, change, .. }, passes } = spare(*state, call, now)?;
-        verdict.add_spared(decision, call.cost, extra, passes);
-        if change != Change::None {
+        let changed = match glance(call, *state, now) {
+            Some((decision, passes, changed)) => {
+                verdict.add_spared(decision, call.cost, None, passes);
+                changed
+            }
+            None => {
+                let Spared { outcome: Outcome { decision, extra, change, .. }, passes } = spare(*state, call, now)?;
+                verdict.add_spared(decision, call.cost, extra, passes);
+                change != Change::None
+            }
+        };
+        if changed {
             changes = changes.wrapping_add(1);
             begun = begun.wrapping_add(usize::from(state.is_none()));
         }
@@ -167,6 +259,42 @@ fn refuse<'a, const N: usize>(
         _ => restate(record, calls, states, begun, now, head)?,
     };
     Ok((verdict, change))
+}
+
+/// What [`spare`] comes to for a plain call on a plain record of bounded size: the decision, whether the limit lets the
+/// call in, and whether its state changes. `None` for any other.
+#[inline(always)]
+fn glance(call: &Call, state: Option<&[u8]>, now: Timestamp) -> Option<(Decision, bool, bool)> {
+    if !call.options.is_none() {
+        return None;
+    }
+    let (algorithm, cost) = (call.limit.algorithm(), call.cost);
+    match &call.limit {
+        Limit::TokenBucket(limit) | Limit::Gcra(limit) => glance_at::<Bucket>(state, algorithm, limit, now, cost),
+        Limit::Fixed(limit, opening) => {
+            let limit = FixedLimit { limit: *limit, opening: *opening };
+            glance_at::<FixedWindow>(state, algorithm, &limit, now, cost)
+        }
+        Limit::SlidingCounter(limit) => glance_at::<SlidingCounter>(state, algorithm, limit, now, cost),
+        Limit::SlidingLog(_) => None,
+    }
+}
+
+#[inline(always)]
+fn glance_at<M: Meter>(
+    state: Option<&[u8]>,
+    algorithm: Algorithm,
+    limit: &M::Limit,
+    now: Timestamp,
+    cost: u64,
+) -> Option<(Decision, bool, bool)> {
+    let stored = meter::read::<M>(state, algorithm).ok()?.map(|stored| stored.state);
+    let (decision, changed) = M::decide(stored, limit, now, cost, SideBySide);
+    if !decision.allowed() {
+        return Some((decision, false, changed.is_some()));
+    }
+    let (decision, changed) = M::decide(stored, limit, now, 0, SideBySide);
+    Some((decision, true, changed.is_some()))
 }
 
 /// The change by a whole that takes nothing: the stored list stays as it is, but for the states that change and `begun`

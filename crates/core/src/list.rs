@@ -31,8 +31,8 @@ impl<const N: usize> List<N> {
 /// Stops in front of the next limit.
 struct Until<'a, I> {
     args: I,
-    /// An argument that was looked at.
-    ahead: Option<&'a [u8]>,
+    /// The name of the next limit, once it was looked at.
+    ahead: Option<(&'a [u8], Algorithm)>,
 }
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Iterator for Until<'a, I> {
@@ -44,8 +44,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Iterator for Until<'a, I> {
             return None;
         }
         let next = self.args.next()?;
-        if algorithm(next).is_some() {
-            self.ahead = Some(next);
+        if let Some(algorithm) = algorithm(next) {
+            self.ahead = Some((next, algorithm));
             return None;
         }
         Some(next)
@@ -54,12 +54,37 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Iterator for Until<'a, I> {
 
 /// The algorithm of this name.
 #[inline(always)]
-pub(crate) fn algorithm(name: &[u8]) -> Option<Algorithm> {
-    // Most arguments are numbers, or start with one.
-    if !name.first()?.is_ascii_alphabetic() {
-        return None;
-    }
-    Algorithm::ALL.into_iter().find(|algorithm| name.eq_ignore_ascii_case(algorithm.name().as_bytes()))
+fn algorithm(name: &[u8]) -> Option<Algorithm> {
+    // The length tells which name it may be. That of a longer one is compared in two words, which overlap.
+    let (algorithm, lower) = match name.len() {
+        4 => (Algorithm::Gcra, b"gcragcra"),
+        5 => (Algorithm::Fixed, b"fixeixed"),
+        10 => (Algorithm::SlidingLog, b"slidingl"),
+        11 => (Algorithm::TokenBucket, b"tokenbuc"),
+        14 => (Algorithm::SlidingCounter, b"slidingc"),
+        _ => return None,
+    };
+    let same = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+        (Some(first), Some(last)) => {
+            let end = match algorithm {
+                Algorithm::SlidingLog => b"idinglog",
+                Algorithm::TokenBucket => b"enbucket",
+                _ => b"gcounter",
+            };
+            lower_case(first) == *lower && lower_case(last) == *end
+        }
+        _ => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+            (Some([a, b, c, d]), Some([e, f, g, h])) => lower_case(&[*a, *b, *c, *d, *e, *f, *g, *h]) == *lower,
+            _ => false,
+        },
+    };
+    same.then_some(algorithm)
+}
+
+/// Letters in lower case. What is no letter becomes none.
+#[inline(always)]
+fn lower_case(letters: &[u8; 8]) -> [u8; 8] {
+    (u64::from_le_bytes(*letters) | 0x2020_2020_2020_2020).to_le_bytes()
 }
 
 /// Reads the limits of a call on `keys` keys; `numkeys` is the argument that named their number.
@@ -78,12 +103,17 @@ pub fn read<'a, const N: usize>(
     log_limit_max: u64,
     memo: &mut Memo,
 ) -> Result<List<N>, RequestError<'a>> {
-    let mut next = args.next();
+    let mut next = None;
+    if let Some(name) = args.next() {
+        match algorithm(name) {
+            Some(algorithm) => next = Some((name, algorithm)),
+            None => return Err(unnamed(name)),
+        }
+    }
     let mut list: Option<List<N>> = None;
     let mut logs = 0_usize;
-    while let Some(name) = next {
+    while let Some((name, named)) = next {
         let number = list.as_ref().map_or(1, |list| list.len.wrapping_add(1));
-        let Some(named) = algorithm(name) else { return Err(unnamed(name, number)) };
         let mut own = Until { args: args.clone(), ahead: None };
         let call = match plain::call(named, &mut own, log_limit_max, memo) {
             Some((limit, cost)) => Call { limit, cost, options: Options::NONE },
@@ -133,8 +163,8 @@ fn in_full<'a>(
 }
 
 #[cold]
-fn unnamed(name: &[u8], number: usize) -> RequestError<'_> {
-    wrong("algorithm", name, Expected::Algorithm).of_limit(number).into()
+fn unnamed(name: &[u8]) -> RequestError<'_> {
+    wrong("algorithm", name, Expected::Algorithm).of_limit(1).into()
 }
 
 #[cold]
@@ -156,4 +186,29 @@ fn of_limit<'a>(error: RequestError<'a>, name: &'a [u8], algorithm: Algorithm, n
 #[must_use]
 pub fn repeated(key: &[u8]) -> ArgumentError<'_> {
     wrong("key", key, Expected::Distinct)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Algorithm, algorithm};
+
+    #[test]
+    fn an_algorithm_is_known_by_its_name_in_either_case_and_by_no_other() {
+        for known in Algorithm::ALL {
+            let name = known.name().as_bytes();
+            assert_eq!(algorithm(name), Some(known));
+            assert_eq!(algorithm(&name.to_ascii_uppercase()), Some(known));
+            for at in 0..name.len() {
+                for byte in 0..=255 {
+                    let mut other = name.to_vec();
+                    if let Some(place) = other.get_mut(at) {
+                        *place = byte;
+                    }
+                    let expected = other.eq_ignore_ascii_case(name).then_some(known);
+                    assert_eq!(algorithm(&other), expected, "{other:?}");
+                }
+                assert_eq!(algorithm(name.get(..at).unwrap_or_default()), None);
+            }
+        }
+    }
 }

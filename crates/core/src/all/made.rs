@@ -119,13 +119,25 @@ impl<'a, 'h, const N: usize> Made<'a, 'h, N> {
     ) {
         if let Change::Replace { record, expiry } = change {
             match block {
-                None => self.head.add(window, record.as_bytes()),
-                Some(block) => self.head.add(window, block.wrap(record.as_bytes()).as_bytes()),
+                None => self.put(window, record.as_bytes(), expiry),
+                Some(block) => self.put(window, block.wrap(record.as_bytes()).as_bytes(), expiry),
             }
-            self.lasts(expiry.at_ms, expiry.moved);
             return;
         }
         self.add_other(window, state, change, block, unused);
+    }
+
+    /// Adds the next limit as this record.
+    #[inline(always)]
+    pub(super) fn put(&mut self, window: Interval, record: &[u8], expiry: Expiry) {
+        self.head.add(window, record);
+        self.lasts(expiry.at_ms, expiry.moved);
+    }
+
+    /// Adds the next limit as it is stored, or what stands for one without.
+    #[cold]
+    pub(super) fn keep(&mut self, window: Interval, state: Option<&'a [u8]>, unused: impl FnOnce() -> Unused) {
+        self.add_other(window, state, Change::None, None, unused);
     }
 
     /// What is not a new record of bounded size.
