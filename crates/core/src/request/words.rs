@@ -53,7 +53,7 @@ pub(crate) fn offset<'a>(given: &'a [u8], limit: &WindowLimit) -> Result<Span, A
 ///
 /// # Errors
 ///
-/// Anything else, a number outside [`RATE`] or a period outside [`INTERVAL_MS`].
+/// Anything else, a number outside [`RATE`](crate::limit::RATE) or a period outside [`INTERVAL_MS`].
 #[inline(always)]
 pub fn rate(given: &[u8]) -> Result<Rate, ArgumentError<'_>> {
     if let Some((tokens, rest)) = number(given) {
