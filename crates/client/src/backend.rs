@@ -1,9 +1,12 @@
 //! Whoever decides: a server, or a script in tests.
 
+#[cfg(any(feature = "connection-manager", feature = "cluster", feature = "sentinel"))]
+mod connect;
 mod redis;
 
 use std::{future::Future, pin::Pin};
 
+pub use limiter_core::compound::LIMITS_MAX;
 use limiter_core::limit::{COST, DELTA};
 
 pub use self::redis::RedisBackend;
@@ -11,7 +14,7 @@ use crate::{
     decision::{AllDecision, Decision},
     error::{ArgumentError, Result},
     key::Key,
-    limit::Limit,
+    limit::{Algorithm, Limit},
     options::Options,
 };
 
@@ -80,14 +83,12 @@ pub fn check_call(limit: &Limit, cost: u64, options: &Options) -> Result<(), Arg
     options.check(limit)
 }
 
-/// The most limits that one call can have.
-pub const LIMITS_MAX: usize = 32;
-
 /// Whether a call under several limits can be answered at all.
 ///
 /// # Errors
 ///
-/// No limit or more than 32; neither one key nor as many keys as limits, or one key twice; `PARTIAL`; what [`check_call`] says of each.
+/// No limit or more than [`LIMITS_MAX`]; neither one key nor as many keys as limits, or one key twice; two sliding logs in one key;
+/// `PARTIAL`; what [`check_call`] says of each.
 pub fn check_all(keys: &[Key], charges: &[Charge]) -> Result<(), ArgumentError> {
     if charges.is_empty() || charges.len() > LIMITS_MAX {
         return Err(ArgumentError::new("limits", charges.len(), format_args!("1 to {LIMITS_MAX} of them")));
@@ -105,6 +106,10 @@ pub fn check_all(keys: &[Key], charges: &[Charge]) -> Result<(), ArgumentError> 
             return Err(ArgumentError::expecting("keys", "each at most once"));
         }
         rest = others;
+    }
+    let logs = charges.iter().filter(|charge| charge.limit.algorithm() == Algorithm::SlidingLog);
+    if keys.len() == 1 && logs.count() > 1 {
+        return Err(ArgumentError::expecting("limits", "at most one sliding log in one key"));
     }
     for charge in charges {
         if charge.options.core().partial {

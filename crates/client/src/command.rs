@@ -42,10 +42,7 @@ pub fn all<K: AsRef<[u8]>>(keys: &[K], charges: &[Charge]) -> Cmd {
     for key in keys {
         cmd.arg(key.as_ref());
     }
-    for charge in charges {
-        cmd.arg(keyword(charge.limit.algorithm()));
-        write_limit(&mut cmd, &charge.limit, charge.cost, &charge.options);
-    }
+    write_charges(&mut cmd, charges);
     cmd
 }
 
@@ -64,6 +61,16 @@ pub fn peek_call(key: impl AsRef<[u8]>, limit: &Limit, cost: u64, options: &Opti
     let mut cmd = begin("RL.PEEK", key.as_ref(), 1);
     cmd.arg(keyword(limit.algorithm()));
     write_limit(&mut cmd, limit, cost, options);
+    cmd
+}
+
+/// `RL.PEEK key ALL ...`: what exactly this call under several limits in one key would be answered.
+/// Reply: [`AllDecision`](crate::AllDecision).
+#[must_use]
+pub fn peek_all(key: impl AsRef<[u8]>, charges: &[Charge]) -> Cmd {
+    let mut cmd = begin("RL.PEEK", key.as_ref(), charges.len());
+    cmd.arg("ALL");
+    write_charges(&mut cmd, charges);
     cmd
 }
 
@@ -101,6 +108,14 @@ fn begin(name: &str, key: &[u8], limits: usize) -> Cmd {
     let mut cmd = Cmd::with_capacity(words, room);
     cmd.arg(name).arg(key);
     cmd
+}
+
+/// Several limits, each with its name.
+fn write_charges(cmd: &mut Cmd, charges: &[Charge]) {
+    for charge in charges {
+        cmd.arg(keyword(charge.limit.algorithm()));
+        write_limit(cmd, &charge.limit, charge.cost, &charge.options);
+    }
 }
 
 /// What follows the name of an algorithm.

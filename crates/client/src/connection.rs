@@ -18,10 +18,14 @@
 
 mod asynchronous;
 mod pipeline;
+#[cfg(feature = "sentinel")]
+mod sentinel;
 mod synchronous;
 
 pub use asynchronous::AsyncRateLimit;
 pub use pipeline::RateLimitPipeline;
+#[cfg(feature = "sentinel")]
+pub use sentinel::SentinelConnection;
 pub use synchronous::RateLimit;
 
 use redis::{FromRedisValue, RedisResult, Value};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{backend::Charge, options::Options};
+use crate::options::Options;
 
 /// When the same call can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,12 +133,14 @@ impl From<limiter_core::decision::Decision> for Decision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AllDecision {
-    /// The whole: limit and remaining of the binding limit, the wait until *all* would pass, the longest reset.
+    /// The whole: limit and remaining of the binding limit, the wait until *all* would pass, the longest reset. Where a limit has
+    /// `RESERVE`, [`Decision::wait`] is the longest of all.
     pub whole: Decision,
     /// Which limit binds, as an index into [`AllDecision::each`]: if refused, the one with the longest wait; if allowed, the one
     /// with the least left.
     pub binding: usize,
-    /// The verdict of each limit, in the order of the call.
+    /// The verdict of each limit, in the order of the call. In a refused call, a limit that would have let it in is allowed, and has
+    /// taken nothing.
     pub each: Vec<Decision>,
 }
 
@@ -153,13 +155,6 @@ impl AllDecision {
     #[must_use]
     pub const fn allowed(&self) -> bool {
         self.whole.allowed
-    }
-
-    /// [`Decision::to_call_with`] for each limit.
-    pub(crate) fn give_meaning(&mut self, charges: &[Charge]) {
-        for (decision, charge) in self.each.iter_mut().zip(charges) {
-            *decision = decision.to_call_with(&charge.options);
-        }
     }
 }
 

@@ -42,7 +42,7 @@ impl Error {
             Self::WrongType(_) => "wrong_type",
             Self::Argument(_) => "argument",
             Self::Unexpected(_) => "unexpected",
-            Self::Redis(error) if matches!(error.kind(), redis::ErrorKind::Server(_)) => "server",
+            Self::Redis(error) if error.clone().into_server_errors().is_some() => "server",
             Self::Redis(_) => "connection",
         }
     }
@@ -89,18 +89,21 @@ impl From<ArgumentError> for Error {
     }
 }
 
+/// Tells apart what the server says; of the errors of a pipeline, the first.
 impl From<redis::RedisError> for Error {
     fn from(error: redis::RedisError) -> Self {
-        match error.code() {
-            Some("CROSSSLOT") => Self::CrossSlot,
-            Some("WRONGTYPE") => Self::WrongType(error.detail().unwrap_or_default().to_owned()),
-            Some("ERR") if error.detail().is_some_and(|detail| detail.starts_with("unknown command")) => {
-                Self::NotLoaded
-            }
-            _ => match error.kind() {
-                redis::ErrorKind::UnexpectedReturnType | redis::ErrorKind::Parse => Self::Unexpected(error.to_string()),
+        if let Some((_, said)) = error.clone().into_server_errors().as_deref().and_then(<[_]>::first) {
+            let details = said.details().unwrap_or_default();
+            return match said.code() {
+                "CROSSSLOT" => Self::CrossSlot,
+                "WRONGTYPE" => Self::WrongType(details.to_owned()),
+                "ERR" if details.starts_with("unknown command") => Self::NotLoaded,
                 _ => Self::Redis(error),
-            },
+            };
+        }
+        match error.kind() {
+            redis::ErrorKind::UnexpectedReturnType | redis::ErrorKind::Parse => Self::Unexpected(error.to_string()),
+            _ => Self::Redis(error),
         }
     }
 }

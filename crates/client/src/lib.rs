@@ -39,7 +39,7 @@ pub use breaker::{Breaker, BreakerSettings};
 pub use connection::{AsyncRateLimit, RateLimit};
 pub use decision::{AllDecision, Decision, Retry, Source};
 pub use error::{ArgumentError, Error, Result};
-pub use info::Info;
+pub use info::{Info, Usage};
 pub use key::{HashTag, Key, KeySpace, SafeSubject, Secret, Subject};
 pub use limit::{Algorithm, Limit, Rate};
 pub use limiter::{Limiter, LimiterBuilder};

@@ -21,11 +21,19 @@ impl FromRedisValue for AllDecision {
     fn from_redis_value_ref(value: &Value) -> Result<Self, ParsingError> {
         let wrong = || not("five integers, a number and an array for each limit", value);
         let Value::Array(items) = value else { return Err(wrong()) };
-        let Some((five, [number, Value::Array(each)])) = items.split_at_checked(5) else { return Err(wrong()) };
+        let Some((five, [number, Value::Array(each), wait @ ..])) = items.split_at_checked(5) else {
+            return Err(wrong());
+        };
+        let mut all = decision(five, value)?;
+        match wait {
+            [] => {}
+            [wait] => all.wait = Some(Duration::from_millis(whole(wait, value)?)),
+            _ => return Err(wrong()),
+        }
         let each = each.iter().map(Decision::from_redis_value_ref).collect::<Result<Vec<_>, _>>()?;
         let binding = usize::try_from(whole(number, value)?).ok().and_then(|number| number.checked_sub(1));
         match binding.filter(|&binding| binding < each.len()) {
-            Some(binding) => Ok(Self { whole: decision(five, value)?, binding, each }),
+            Some(binding) => Ok(Self { whole: all, binding, each }),
             None => Err(wrong()),
         }
     }

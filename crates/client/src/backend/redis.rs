@@ -4,7 +4,7 @@ use super::{Backend, BoxFuture, Charge, check_all, check_call, check_delta};
 use crate::{
     connection::AsyncRateLimit,
     decision::{AllDecision, Decision},
-    error::Result,
+    error::{Error, Result},
     key::Key,
     limit::Limit,
     options::Options,
@@ -22,6 +22,21 @@ impl<C: AsyncRateLimit + Clone + Sync + 'static> RedisBackend<C> {
     #[must_use]
     pub const fn new(connection: C) -> Self {
         Self { connection }
+    }
+
+    /// Whether the server answers and has the module, with every command that this crate sends. No key is touched.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotLoaded`], or whatever the connection says.
+    pub async fn probe(&self) -> Result<()> {
+        // Without arguments: a server that knows the command says how many it wants.
+        let reply = self.connection.clone().req_packed_command(&::redis::cmd("RL.ALL")).await;
+        match reply.and_then(::redis::Value::extract_error) {
+            Ok(_) => Ok(()),
+            Err(error) if error.detail().is_some_and(|words| words.starts_with("wrong number of arguments")) => Ok(()),
+            Err(error) => Err(Error::from(error)),
+        }
     }
 }
 

@@ -51,9 +51,7 @@ pub trait AsyncRateLimit: ConnectionLike + Send {
         async move {
             let cmd = command::all(keys, charges);
             let key = keys.first().map(AsRef::as_ref).unwrap_or_default();
-            let mut decision: AllDecision = read(self.rl_send(&cmd, key).await)?;
-            decision.give_meaning(charges);
-            Ok(decision)
+            read(self.rl_send(&cmd, key).await)
         }
     }
 
@@ -92,6 +90,16 @@ pub trait AsyncRateLimit: ConnectionLike + Send {
             let decision: Decision = read(self.req_packed_command(&cmd).await)?;
             Ok(decision.to_call_with(&options))
         }
+    }
+
+    /// What exactly this call under several limits would be answered; see [`command::peek_all`].
+    fn rl_peek_all<'a>(
+        &'a mut self,
+        key: impl AsRef<[u8]> + Send + 'a,
+        charges: &[Charge],
+    ) -> impl Future<Output = Result<AllDecision>> + Send + 'a {
+        let cmd = command::peek_all(&key, charges);
+        async move { read(self.req_packed_command(&cmd).await) }
     }
 
     /// What a key holds; `None` if it is missing.

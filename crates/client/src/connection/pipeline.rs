@@ -53,6 +53,11 @@ pub trait RateLimitPipeline: Sized {
         self.rl_add(command::peek_call(key, limit, cost, options))
     }
 
+    /// See [`command::peek_all`]. Replies [`AllDecision`](crate::AllDecision).
+    fn rl_peek_all(&mut self, key: impl AsRef<[u8]>, charges: &[Charge]) -> &mut Self {
+        self.rl_add(command::peek_all(key, charges))
+    }
+
     /// See [`command::info`]. Replies an optional [`Info`](crate::Info).
     fn rl_info(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
         self.rl_add(command::info(key))

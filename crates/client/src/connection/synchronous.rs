@@ -33,9 +33,7 @@ pub trait RateLimit: ConnectionLike {
     /// One call under several limits, all or nothing: `RL.ALL`. See [`command::all`].
     fn rl_all<K: AsRef<[u8]>>(&mut self, keys: &[K], charges: &[Charge]) -> Result<AllDecision> {
         let key = keys.first().map(AsRef::as_ref).unwrap_or_default();
-        let mut decision: AllDecision = read(self.rl_send(&command::all(keys, charges), key))?;
-        decision.give_meaning(charges);
-        Ok(decision)
+        read(self.rl_send(&command::all(keys, charges), key))
     }
 
     /// Charges `delta` without asking, or gives it back if it is negative; `None` if nothing is in use. See
@@ -53,6 +51,11 @@ pub trait RateLimit: ConnectionLike {
     fn rl_peek_call(&mut self, key: impl AsRef<[u8]>, limit: &Limit, cost: u64, options: &Options) -> Result<Decision> {
         let decision: Decision = read(self.req_command(&command::peek_call(key, limit, cost, options)))?;
         Ok(decision.to_call_with(options))
+    }
+
+    /// What exactly this call under several limits would be answered; see [`command::peek_all`].
+    fn rl_peek_all(&mut self, key: impl AsRef<[u8]>, charges: &[Charge]) -> Result<AllDecision> {
+        read(self.req_command(&command::peek_all(key, charges)))
     }
 
     /// What a key holds; `None` if it is missing.

@@ -1,4 +1,4 @@
-//! The client against real servers.
+//! The client: what it sends and reads, and how it fares with real servers.
 
 #![allow(
     missing_docs,
@@ -13,7 +13,14 @@
     reason = "a test may fail, and says where"
 )]
 
+mod cluster;
 mod commands;
+mod decoding;
+mod encoding;
+mod errors;
+mod keys;
+mod limits;
+mod reconnection;
 // The servers that the module's own tests run on.
 #[allow(dead_code, unused_imports, reason = "an interface for every suite, whichever of them are there")]
 #[path = "../../../../tests/integration/harness/mod.rs"]
