@@ -8,8 +8,10 @@ use super::RedisBackend;
 use crate::error::{Error, Result};
 
 /// How long setting up one TCP connection may take.
+#[cfg(any(feature = "connection-manager", feature = "cluster"))]
 const CONNECT: Duration = Duration::from_secs(1);
 /// How long a server may take to answer before the connection says so. Who asks has less patience.
+#[cfg(any(feature = "connection-manager", feature = "cluster"))]
 const RESPONSE: Duration = Duration::from_millis(500);
 /// How long [`RedisBackend::connect`] and its like try.
 const START: Duration = Duration::from_secs(5);
