@@ -298,7 +298,8 @@ fn glance_at<M: Meter>(
 }
 
 /// The change by a whole that takes nothing: the stored list stays as it is, but for the states that change and `begun`
-/// that come to be. Where they are too many for one record, the last without a limit in the call give way.
+/// that come to be. Where there is none, it is that of the call, so that limits have their numbers from the start. Where
+/// they are too many for one record, the last without a limit in the call give way.
 #[cold]
 #[inline(never)]
 fn restate<'a, const N: usize>(
@@ -317,7 +318,8 @@ fn restate<'a, const N: usize>(
     let matched = stored.parts().filter(|part| limit_of(part).is_some()).count();
     let mut loose = N.min(LIMITS_MAX).saturating_sub(begun).saturating_sub(matched);
     let kept = stored.len().saturating_sub(matched).min(loose).saturating_add(matched);
-    let mut made = Made::begin(head, kept.saturating_add(begun));
+    let new = stored.is_empty();
+    let mut made = Made::begin(head, if new { calls.len() } else { kept.saturating_add(begun) });
     for part in stored.parts() {
         let (change, block) = match limit_of(&part) {
             Some((call, state)) => {
@@ -335,8 +337,8 @@ fn restate<'a, const N: usize>(
     for (call, state) in calls.iter().zip(states) {
         if state.is_none() {
             let Outcome { change, block, .. } = spare(None, call, now)?.outcome;
-            if change != Change::None {
-                made.add(call.limit.interval(), None, change, block, || Unused::Nothing);
+            if new || change != Change::None {
+                made.add(call.limit.interval(), None, change, block, || unused(&call.limit));
             }
         }
     }

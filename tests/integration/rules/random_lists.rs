@@ -60,6 +60,10 @@ fn play(server: &Server, client: &mut Client, random: &mut Random) {
             let at = random.below(count as u64) as usize;
             amounts[at] = amount(random);
         }
+        if random.one_in(3) {
+            adjust(client, random, count);
+            continue;
+        }
         let costs: Vec<u64> = kinds.iter().map(|_| random.of(&[0, 1, 1, 1, 1, 2, 3, 11])).collect();
         let limits: Vec<String> = (0..count).map(|at| words(random, kinds[at], amounts[at], costs[at])).collect();
         let list = limits.join(" ");
@@ -137,6 +141,28 @@ fn play(server: &Server, client: &mut Client, random: &mut Random) {
         assert_eq!(whole[4], each.iter().map(|five| five[4]).max().unwrap(), "{what}");
         told = [whole[3], whole[4]];
     }
+}
+
+/// Puts the usage of one limit or of all right, in the list and in the keys of their own.
+fn adjust(client: &mut Client, random: &mut Random, count: usize) {
+    let delta = random.of(&[-1_000, -2, -1, 0, 1, 2, 7, 1_000_000_i64]);
+    if random.one_in(3) {
+        let in_one = client.run(&format!("RL.ADJUST one {delta}"));
+        let alone: Vec<_> = (0..count).map(|at| client.run(&format!("RL.ADJUST k{at} {delta}"))).collect();
+        let used: Vec<_> = alone.iter().filter(|reply| **reply != Value::Nil).map(integers).collect();
+        match used.iter().map(|five| five[4]).max() {
+            None => assert_eq!(in_one, Value::Nil, "{delta}"),
+            Some(reset) => {
+                let whole = integers(&in_one);
+                assert_eq!([whole[0], whole[3], whole[4]], [1, 0, reset], "{delta}");
+            }
+        }
+        return;
+    }
+    let at = random.below(count as u64) as usize;
+    let in_one = client.try_run(&format!("RL.ADJUST one {delta} LIMIT {}", at + 1));
+    let alone = client.try_run(&format!("RL.ADJUST k{at} {delta}"));
+    assert_eq!(in_one, alone, "adjusting limit {at} by {delta}");
 }
 
 #[test]

@@ -101,10 +101,13 @@ impl Apart {
             }
             self.states = after;
         } else {
+            // The first call that leaves something behind stores its whole list.
+            let begins = found.iter().zip(&after).any(|(before, after)| before.key.record != after.key.record);
+            let begins = self.states.is_empty() && begins;
             for ((place, before), after) in places.iter().zip(found).zip(after) {
                 match place {
                     Some(place) => self.states[*place].key = after.key,
-                    None if after.key.record != before.key.record => self.states.push(after),
+                    None if begins || after.key.record != before.key.record => self.states.push(after),
                     None => {}
                 }
             }
