@@ -90,13 +90,16 @@ fn refusal<'a, S: State<'a>>(
     request: &Request<'_>,
 ) -> Ruling<S> {
     let &Request { now, cost, options, forced } = request;
-    let (_, corrected) = S::decide(stored, limit, now, 0);
+    let (mut usage, corrected) = S::decide(stored, limit, now, 0);
     let settled = corrected.or(stored);
     // The limits that a refused call stores may leave the time too far ahead of a clock that is behind. It is set right at
     // once, or the wait that is told would not be the whole one.
     let set_right = |state: S| S::decide(Some(state), limit, now, 0).1.unwrap_or(state);
     let counted = if options.strict { S::count(settled, limit, now, cost).map(set_right) } else { None };
     let settled = counted.or(settled);
+    if counted.is_some() {
+        (usage, _) = S::decide(counted, limit, now, 0);
+    }
 
     // What the same call will need: of a partial one, anything at all.
     let asked = if options.partial { 1 } else { cost };
@@ -120,7 +123,6 @@ fn refusal<'a, S: State<'a>>(
         }
     };
     let left = block.map_or(Span::ZERO, |block| block.left(now));
-    let (usage, _) = S::decide(settled, limit, now, 0);
     let retry = match own_wait.map(|wait| wait.max(left)) {
         None => Retry::Never,
         Some(Span::ZERO) if forced => Retry::Now,
