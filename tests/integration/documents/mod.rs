@@ -119,6 +119,7 @@ fn make_targets_that_the_documents_name_exist() {
             .split("make ")
             .skip(1)
             .filter_map(|rest| rest.split(|c: char| !(c == '-' || c.is_ascii_lowercase())).next())
+            .filter(|target| !target.is_empty())
         {
             // "make sure" is English; a target is named in code, right after a backtick or at the start of a line.
             let in_code = [format!("`make {target}"), format!("\nmake {target}"), format!("$ make {target}")];
