@@ -81,6 +81,10 @@ bench-check: setup-bench ## Fail if the instructions per call have grown: of the
 bench-growth: setup-bench ## Cost by keys, connections and events, and latency while a million keys expire
 	cargo run --release --locked -p bench -- growth $(ARGS)
 
+.PHONY: bench-client
+bench-client: ## What a call of the client costs over a plain one: time and allocations (ARGS=redis://... for round trips)
+	@cargo run --release --locked -p bench-client -- $(ARGS)
+
 .PHONY: ci
 ci: ## What continuous integration runs
 	@.ci/run
