@@ -23,6 +23,11 @@ run: setup build ## Build, then start a server with the module in the foreground
 demo: setup build ## Ten seconds of traffic through every limiter on a throw-away server
 	@cargo run --quiet --locked -p demo -- "$(MODULE)"
 
+.PHONY: service
+service: setup build ## Start a server with the module, and an HTTP service behind two limits in front of it
+	@cargo build --release --locked --quiet -p service
+	@scripts/service "$(MODULE)" "$(TARGET_DIR)/release/service"
+
 .PHONY: build
 build: setup-build ## Build the module: target/release/libredis_limiter.so
 	@cargo build --release --locked --lib

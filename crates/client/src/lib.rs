@@ -12,6 +12,7 @@
 //! | [`policy`], [`breaker`] | what happens when the server does not answer |
 //! | [`local`] | decisions in this process |
 //! | [`measure`] | the names of the metrics |
+//! | `layer` | a limit in front of an HTTP service, with the feature `tower` |
 //! | [`error`] | why there is no answer |
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -24,6 +25,8 @@ pub mod decision;
 pub mod error;
 pub mod info;
 pub mod key;
+#[cfg(feature = "tower")]
+pub mod layer;
 pub mod limit;
 pub mod limiter;
 pub mod local;

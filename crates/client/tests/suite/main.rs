@@ -25,4 +25,5 @@ mod reconnection;
 #[allow(dead_code, unused_imports, reason = "an interface for every suite, whichever of them are there")]
 #[path = "../../../../tests/integration/harness/mod.rs"]
 mod harness;
+mod http;
 mod policy;
