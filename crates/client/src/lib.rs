@@ -1,5 +1,6 @@
-//! The [redis-limiter](https://github.com/redis-limiter/redis-limiter) module in front of a request: which key, what was
-//! decided, and what to do when Redis is slow or gone.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Modules
 //!
 //! | module | what it has |
 //! |---|---|

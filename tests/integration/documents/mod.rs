@@ -12,11 +12,13 @@ use std::{
 use crate::harness::{START, Server};
 
 /// The documents that a reader may trust.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "crates/client/README.md",
     "docs/benchmarks.md",
+    "docs/clients.md",
     "docs/commands.md",
     "docs/design.md",
     "docs/operations.md",

@@ -23,6 +23,11 @@ fn a_digest_is_one_that_other_languages_make() {
     // python3 -c "import hmac; print(hmac.digest(b'0123456789abcdef', b'email:ada@example.org', 'sha256')[:16].hex())"
     let key = keys().key("login", &Subject::hashed("email", "ada@example.org")).unwrap();
     assert_eq!(key.to_string(), "rl:prod:checkout:login:email:c92c722f68291bc0de9baae6b46cf3a6");
+    // What the snippets of examples/clients make, which the module's tests compare with this too.
+    let secret = Secret::new("thirty-two random bytes, not this").unwrap();
+    let shop = KeySpace::new("prod", "shop", &secret).unwrap();
+    let key = shop.key("api", &Subject::hashed("user", "42")).unwrap();
+    assert_eq!(key.to_string(), "rl:prod:shop:api:user:fbc823c14963c168bb2bb91ddec63e78");
 }
 
 #[test]
