@@ -14,15 +14,17 @@
 //!
 //! # Who is asking
 //!
-//! That is for a closure to say; there is no default. It sees the head of the request and not its body, so that nothing of the body is
-//! read for a request that is refused. Header fields are whatever a caller writes there: `X-Forwarded-For` tells the caller's address only
-//! if a proxy of your own writes it, and only the last entry of it, the one that this proxy added. Who limits by a token should hash it
-//! ([`Caller::hashed`]) and check it first, or a new token a request gets around the limit.
+//! That is for a closure to say; there is no default. It sees the head of the request and not its body, so that nothing of
+//! the body is read for a request that is refused. Header fields are whatever a caller writes there: `X-Forwarded-For` tells
+//! the caller's address only if a proxy of your own writes it, and only the last entry of it, the one that this proxy added.
+//! Who limits by a token should hash it ([`Caller::hashed`]) and check it first, or a new token a request gets around the
+//! limit.
 //!
 //! # Before or after authentication
 //!
-//! A layer checks before what is inside it. Outside of authentication it protects the look at the credentials, which is dear, and can go only
-//! by the address; inside, it knows the user. Most services want both, a wide limit by address and a narrow one by user:
+//! A layer checks before what is inside it. Outside of authentication it protects the look at the credentials, which is
+//! dear, and can go only by the address; inside, it knows the user. Most services want both, a wide limit by address and a
+//! narrow one by user:
 //!
 //! ```text
 //! tower::ServiceBuilder          axum::Router
@@ -31,28 +33,30 @@
 //!     .layer(by_user)                .layer(by_address)
 //! ```
 //!
-//! A wrong password costs nobody but its sender then: the limit of a user is charged only by who is that user. Each layer adds its own item to the
-//! `RateLimit` fields, so that callers see both.
+//! A wrong password costs nobody but its sender then: the limit of a user is charged only by who is that user. Each layer
+//! adds its own item to the `RateLimit` fields, so that callers see both. What an inner layer refuses has been charged by the
+//! outer one already, which is what a wide limit is for.
 //!
 //! # Load
 //!
-//! The check comes first: the service behind the layer is not asked whether it is ready, and takes no permit and no connection, before a
-//! request is let in. So the layer itself is always ready, and the wait for a busy service happens after the check, in the future of the
-//! call. Dropping that future is safe at any time; whether the limit was charged is unknown if it was still being asked.
+//! The check comes first: the service behind the layer is not asked whether it is ready, and takes no permit and no
+//! connection, before a request is let in. So the layer itself is always ready, and the wait for a busy service happens
+//! after the check, in the future of the call. Dropping that future is safe at any time; whether the limit was charged is
+//! unknown if it was still being asked.
 //!
-//! A limiter with [`Options::reserve`](crate::Options::reserve) holds a request back until its booking is due, instead of refusing it; a caller that
-//! hangs up meanwhile has paid all the same.
+//! A limiter with [`Options::reserve`](crate::Options::reserve) holds a request back until its booking is due, instead of
+//! refusing it; a caller that hangs up meanwhile has paid all the same.
 //!
 //! # A cost that is known later
 //!
 //! [`RateLimitLayer::cost`] is an estimate, then; [`RateLimitLayer::charge_after`] reads the true cost off the answer, and a
-//! [`Tab`] settles it when even the answer's body has been sent. Both put the difference right by `RL.ADJUST`, once, and without asking: a limit can be
-//! overdrawn by what was underestimated, and its owner waits longer then.
+//! [`Tab`] settles it when even the answer's body has been sent. Both put the difference right by `RL.ADJUST`, once, and
+//! without asking: a limit can be overdrawn by what was underestimated, and its owner waits longer then.
 //!
 //! # When there is no server
 //!
-//! The limiter's [`FailurePolicy`](crate::FailurePolicy) decides, and its verdict is what counts here: open and local let requests in,
-//! closed answers 503.
+//! The limiter's [`FailurePolicy`](crate::FailurePolicy) decides, and its verdict is what counts here: open and local let
+//! requests in, closed answers 503.
 
 mod caller;
 mod fields;
@@ -97,19 +101,20 @@ impl RateLimitLayer {
     /// Charges each request to whom `caller` says, at a cost of 1.
     #[must_use]
     pub fn new(limiter: Limiter, caller: impl Fn(&request::Parts) -> Caller + Send + Sync + 'static) -> Self {
-        let policy = Policy::new(limiter.name(), limiter.limit());
+        let policy = Policy::from(&limiter);
         let (caller, cost) = (Arc::new(caller), Arc::new(|_: &request::Parts| 1));
         Self(Arc::new(Rules { limiter, policy, caller, cost, charge_after: None, tab: false }))
     }
 
-    /// What a request costs, 0 to 10^12. Cost 0 is always let in, and costs a round trip all the same; [`Caller::exempt`] does not.
+    /// What a request costs, 0 to 10^12. Cost 0 is always let in, and costs a round trip all the same; [`Caller::exempt`]
+    /// does not.
     #[must_use]
     pub fn cost(self, cost: impl Fn(&request::Parts) -> u64 + Send + Sync + 'static) -> Self {
         self.with(|rules| rules.cost = Arc::new(cost))
     }
 
-    /// What a request has cost, told by the head of its answer: by its status, a field, or an extension that a handler left there. `None`
-    /// leaves it at what was charged.
+    /// What a request has cost, told by the head of its answer: by its status, a field, or an extension that a handler left
+    /// there. `None` leaves it at what was charged.
     ///
     /// The answer waits for the adjustment, for no longer than the limiter's timeout, and its `RateLimit` field is that of
     /// afterwards. A caller that hangs up before the answer is charged what was estimated.
@@ -125,8 +130,8 @@ impl RateLimitLayer {
         self.with(|rules| rules.charge_after = Some(Arc::new(cost)))
     }
 
-    /// Puts a [`Tab`] into the extensions of each request that is let in, for handlers that know its cost only when the body of the
-    /// answer has been sent. Of several layers that do so, the innermost one's is there.
+    /// Puts a [`Tab`] into the extensions of each request that is let in, for handlers that know its cost only when the body
+    /// of the answer has been sent. Of several layers that do so, the innermost one's is there.
     #[must_use]
     pub fn keep_tab(self) -> Self {
         self.with(|rules| rules.tab = true)

@@ -14,19 +14,27 @@ mod limits;
 use std::{env, error::Error, net::SocketAddr, time::Duration};
 
 use axum::{Router, middleware, routing::get};
-use metrics_exporter_prometheus::PrometheusBuilder;
+use limiter_client::measure::{LATENCY, RETRY_AFTER};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 use tokio::{net::TcpListener, time};
 
 use limits::Limits;
 
 /// How often the exporter tidies its distributions.
 const TIDY: Duration = Duration::from_secs(5);
+/// Seconds, up to the timeout of a call.
+const LATENCY_BUCKETS: [f64; 8] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05];
+/// Seconds.
+const RETRY_BUCKETS: [f64; 6] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0];
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let log = env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
     tracing_subscriber::fmt().with_env_filter(log).with_writer(std::io::stderr).init();
-    let exporter = PrometheusBuilder::new().install_recorder()?;
+    let exporter = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Full(LATENCY.to_owned()), &LATENCY_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Full(RETRY_AFTER.to_owned()), &RETRY_BUCKETS)?
+        .install_recorder()?;
     let tidied = exporter.clone();
     tokio::spawn(async move {
         loop {

@@ -10,6 +10,7 @@ use http::{
 use crate::{
     decision::{Decision, Retry, Source},
     limit::Limit,
+    limiter::Limiter,
 };
 
 /// `RateLimit-Policy`: the limit as it stands in the documentation.
@@ -25,8 +26,8 @@ pub const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// | `RateLimit` | `"name";r=REMAINING;t=WAIT`: [`Decision::remaining`], and [`Decision::reset_after`] in seconds, or on a refusal what `Retry-After` says |
 /// | `Retry-After` | on a refusal, the seconds to wait, at least 1; absent if no wait helps |
 ///
-/// All times are rounded up, so that who waits that long is not early. If nobody decided, because the server did not answer, what is
-/// left is not known, and `RateLimit` is absent. There is no partition key (`pk`): it would tell whose limit it is.
+/// All times are rounded up, so that who waits that long is not early. If nobody decided, because the server did not answer,
+/// what is left is not known, and `RateLimit` is absent. There is no partition key (`pk`): it would tell whose limit it is.
 ///
 /// [draft]: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
 #[derive(Clone, Debug)]
@@ -66,6 +67,13 @@ impl Policy {
         if let Some(seconds) = retry_after {
             write_retry_after(seconds, headers);
         }
+    }
+}
+
+/// What callers are told of a limiter.
+impl From<&Limiter> for Policy {
+    fn from(limiter: &Limiter) -> Self {
+        Self::new(limiter.name(), limiter.limit())
     }
 }
 

@@ -36,8 +36,8 @@ use crate::decision::{Decision, Source};
 /// # Ok::<(), limiter_client::ArgumentError>(())
 /// ```
 ///
-/// A service that checks in a handler, because only the body tells who is meant, answers one itself; with the feature `axum` it is an
-/// `IntoResponse`.
+/// A service that checks in a handler, because only the body tells who is meant, answers one itself, of
+/// `Policy::from(&limiter)`; with the feature `axum` it is an `IntoResponse`.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     policy: Policy,

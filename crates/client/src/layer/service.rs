@@ -22,8 +22,8 @@ use crate::{decision::Decision, error::Error};
 
 /// A service behind a limit, made by a [`RateLimitLayer`](super::RateLimitLayer).
 ///
-/// Its answers have a body of the same type as the service's own, made from a `String` where the layer answers itself: axum's `Body`,
-/// http-body-util's `Full`, a `String`.
+/// Its answers have a body of the same type as the service's own, made from a `String` where the layer answers itself:
+/// axum's `Body`, http-body-util's `Full`, a `String`.
 #[derive(Clone)]
 pub struct RateLimitService<S> {
     inner: S,
@@ -126,7 +126,8 @@ async fn settle(rules: &Rules, tab: Option<Tab>, answer: &response::Parts) -> Op
     }
 }
 
-/// The answer where there is no verdict, because the question itself was wrong. Letting such a request in would be a way around the limit.
+/// The answer where there is no verdict, because the question itself was wrong. Letting such a request in would be a way
+/// around the limit.
 fn wrong<ResponseBody: From<String>>(rules: &Rules, error: &Error) -> Response<ResponseBody> {
     let status = match error {
         // A name that no key can hold: it comes from the request.

@@ -15,10 +15,11 @@ use crate::{
     policy::FailurePolicy,
 };
 
-/// What one request has been charged so far, to be put right when its cost is known: after a stream, a generated text, a query.
+/// What one request has been charged so far, to be put right when its cost is known: after a stream, a generated text, a
+/// query.
 ///
-/// A handler takes it from the extensions of the request, if its layer [keeps one](super::RateLimitLayer::keep_tab), and settles it whenever it can.
-/// A tab that is never settled leaves the charge at the estimate. Clones are the same tab.
+/// A handler takes it from the extensions of the request, if its layer [keeps one](super::RateLimitLayer::keep_tab), and
+/// settles it whenever it can. A tab that is never settled leaves the charge at the estimate. Clones are the same tab.
 ///
 /// ```no_run
 /// # use limiter_client::layer::Tab;
@@ -66,11 +67,11 @@ impl Tab {
         self.0.charged.load(Ordering::Relaxed)
     }
 
-    /// Makes the charge `cost`: charges more without asking, or gives back. Answers how the limit stands then; `None` if nothing
-    /// is in use, if the server does not answer, or if it had not been it that let the request in.
+    /// Makes the charge `cost`: charges more without asking, or gives back. Answers how the limit stands then; `None` if
+    /// nothing is in use, if the server does not answer, or if it had not been it that let the request in.
     ///
-    /// What was lost on the way is not sent again, since it may have arrived: a limit is put right once or not at all. Dropping the future before it is
-    /// ready leaves it unknown which.
+    /// What was lost on the way is not sent again, since it may have arrived: a limit is put right once or not at all.
+    /// Dropping the future before it is ready leaves it unknown which.
     ///
     /// # Errors
     ///
