@@ -28,6 +28,9 @@ const TROUBLE: u64 = 1;
 /// The rest counts how often it was closed again.
 const EPOCH: u64 = 2;
 
+/// How long a probe may take: a call that nobody polls any more, and nobody drops, must not keep the breaker open for ever.
+const PROBE_MAX: Duration = Duration::from_secs(10);
+
 /// When a breaker opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerSettings {
@@ -69,9 +72,16 @@ struct State {
 
 #[derive(Clone, Copy)]
 enum Position {
-    Closed { failures: u32 },
-    Open { until: Instant },
-    HalfOpen,
+    Closed {
+        failures: u32,
+    },
+    Open {
+        until: Instant,
+    },
+    /// A probe is under way; one that is still not done by then is given up.
+    HalfOpen {
+        until: Instant,
+    },
 }
 
 /// A change of state.
@@ -109,13 +119,13 @@ impl Breaker {
         let mut state = self.state();
         let probe = match state.position {
             Position::Closed { .. } => false,
-            Position::HalfOpen => return Err(Duration::ZERO),
-            Position::Open { until } => {
-                let left = until.saturating_duration_since(Instant::now());
+            Position::Open { until } | Position::HalfOpen { until } => {
+                let now = Instant::now();
+                let left = until.saturating_duration_since(now);
                 if !left.is_zero() {
                     return Err(left);
                 }
-                state.position = Position::HalfOpen;
+                state.position = Position::HalfOpen { until: now.checked_add(PROBE_MAX).unwrap_or(now) };
                 true
             }
         };
@@ -141,7 +151,7 @@ impl Breaker {
     fn answered(&self, probe: bool, epoch: u64) -> Option<Turn> {
         let mut state = self.state();
         match &mut state.position {
-            Position::HalfOpen if probe => {
+            Position::HalfOpen { .. } if probe => {
                 *state = State { position: Position::Closed { failures: 0 }, pause: self.0.settings.pause };
                 self.show(false, true);
                 Some(Turn::Closed)
@@ -162,7 +172,7 @@ impl Breaker {
         let settings = &self.0.settings;
         let mut state = self.state();
         let opens = match &mut state.position {
-            Position::HalfOpen => probe,
+            Position::HalfOpen { .. } => probe,
             Position::Closed { failures } if self.current(epoch) => {
                 *failures = failures.saturating_add(1);
                 *failures >= settings.failures
@@ -189,7 +199,7 @@ impl Breaker {
 
     fn abandoned(&self) {
         let mut state = self.state();
-        if matches!(state.position, Position::HalfOpen) {
+        if matches!(state.position, Position::HalfOpen { .. }) {
             state.position = Position::Open { until: Instant::now() };
         }
     }

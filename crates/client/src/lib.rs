@@ -11,7 +11,8 @@
 //! | [`backend`] | whoever decides: a server, or a script in tests |
 //! | [`limiter`] | one limit that always has an answer |
 //! | [`policy`], [`breaker`] | what happens when the server does not answer |
-//! | [`local`] | decisions in this process |
+//! | [`local`], [`guarded`], [`batched`] | decisions in this process: alone, ahead of the server, from what was taken there |
+//! | [`pacer`] | waits until it is one's turn, one by one or for a stream |
 //! | [`measure`] | the names of the metrics |
 //! | `layer` | a limit in front of an HTTP service, with the feature `tower` |
 //! | [`error`] | why there is no answer |
@@ -19,11 +20,13 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod backend;
+pub mod batched;
 pub mod breaker;
 pub mod command;
 pub mod connection;
 pub mod decision;
 pub mod error;
+pub mod guarded;
 pub mod info;
 pub mod key;
 #[cfg(feature = "tower")]
@@ -33,20 +36,24 @@ pub mod limiter;
 pub mod local;
 pub mod measure;
 pub mod options;
+pub mod pacer;
 pub mod policy;
 mod reply;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use backend::{Backend, BoxFuture, Charge, RedisBackend};
+pub use batched::{BatchSettings, Batched};
 pub use breaker::{Breaker, BreakerSettings};
 pub use connection::{AsyncRateLimit, RateLimit};
 pub use decision::{AllDecision, Decision, Retry, Source};
 pub use error::{ArgumentError, Error, Result};
+pub use guarded::Guarded;
 pub use info::{Info, Usage};
 pub use key::{HashTag, Key, KeySpace, SafeSubject, Secret, Subject};
 pub use limit::{Algorithm, Limit, Rate};
-pub use limiter::{Limiter, LimiterBuilder};
+pub use limiter::{Limiter, LimiterBuilder, Limiters};
 pub use local::Local;
 pub use options::Options;
+pub use pacer::Pacer;
 pub use policy::{FailurePolicy, LocalShare};

@@ -1,12 +1,16 @@
 //! One limit, asked with a subject and a cost, that always has an answer.
 
 mod builder;
+mod several;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
-pub use self::builder::{LimiterBuilder, NoPolicy};
+pub use self::{
+    builder::{LimiterBuilder, NoPolicy},
+    several::Limiters,
+};
 use crate::{
     backend::{Backend, check_call, check_delta},
     breaker::{Breaker, Pass},
@@ -21,6 +25,8 @@ use crate::{
 
 /// The wait that a closed limiter names at least.
 const CLOSED_WAIT_MIN: Duration = Duration::from_millis(100);
+/// And at most, whatever the breaker's pause is.
+const CLOSED_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// One limit: which keys it has, who decides, and what happens when nobody does. Cheap to clone.
 ///
@@ -173,6 +179,18 @@ impl Limiter {
         }
     }
 
+    /// Gives back what a decision of `source` has charged.
+    pub(crate) async fn give_back(&self, key: &Key, cost: u64, source: Source) {
+        let Some(delta) = i64::try_from(cost).ok().and_then(i64::checked_neg) else { return };
+        match &self.0.policy {
+            FailurePolicy::Local(share) if source == Source::Local => {
+                let _ = share.engine().put_right(key, delta, None);
+            }
+            // What goes wrong has been counted.
+            _ => drop(self.put_right(key, delta).await),
+        }
+    }
+
     /// What a call of `cost` would be answered, without charging it. Neither counted nor logged as a call.
     ///
     /// # Errors
@@ -187,7 +205,9 @@ impl Limiter {
             Err(Failure::Wrong(error)) => Err(error),
             Err(Failure::Fallback(Fallback { wait, .. })) => match &self.0.policy {
                 FailurePolicy::Open => Ok(policy::open(limit, cost, options)),
-                FailurePolicy::Closed => Ok(policy::closed(limit, cost, options, wait)),
+                FailurePolicy::Closed => {
+                    Ok(policy::closed(limit, cost, options, wait.clamp(CLOSED_WAIT_MIN, CLOSED_WAIT_MAX)))
+                }
                 FailurePolicy::Local(share) => {
                     share.engine().call(&key, &share.share(limit), cost, self.local_options(share, *options), false)
                 }
@@ -278,7 +298,9 @@ impl Limiter {
         meters.fell_back(self.mode(), fallback.kind);
         match policy {
             FailurePolicy::Open => Ok(policy::open(limit, cost, &options)),
-            FailurePolicy::Closed => Ok(policy::closed(limit, cost, &options, fallback.wait.max(CLOSED_WAIT_MIN))),
+            FailurePolicy::Closed => {
+                Ok(policy::closed(limit, cost, &options, fallback.wait.clamp(CLOSED_WAIT_MIN, CLOSED_WAIT_MAX)))
+            }
             FailurePolicy::Local(share) => {
                 let options = self.local_options(share, options);
                 share.engine().call(key, &share.share(limit), cost, options, true)

@@ -173,7 +173,7 @@ impl Local {
         Ok(AllDecision::new(whole, verdict.binding().saturating_sub(1), each))
     }
 
-    fn put_right(&self, key: &Key, delta: i64, nth: Option<usize>) -> Result<Option<Decision>> {
+    pub(crate) fn put_right(&self, key: &Key, delta: i64, nth: Option<usize>) -> Result<Option<Decision>> {
         check_delta(delta)?;
         let part = nth.map(|nth| part(key, nth));
         let key = part.as_ref().unwrap_or(key);

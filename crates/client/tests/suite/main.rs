@@ -13,17 +13,24 @@
     reason = "a test may fail, and says where"
 )]
 
+mod batched;
 mod cluster;
 mod commands;
 mod decoding;
 mod encoding;
 mod errors;
+mod faults;
 mod keys;
 mod limits;
+mod measure;
 mod reconnection;
 // The servers that the module's own tests run on.
 #[allow(dead_code, unused_imports, reason = "an interface for every suite, whichever of them are there")]
 #[path = "../../../../tests/integration/harness/mod.rs"]
 mod harness;
 mod http;
+mod local;
+mod pacer;
 mod policy;
+mod proxy;
+mod slow;

@@ -175,24 +175,23 @@ async fn a_probe_that_is_dropped_gives_its_place_to_the_next_call() {
 #[tokio::test(start_paused = true)]
 async fn pauses_grow_to_their_longest_and_start_short_again() {
     let (up, backend) = switched();
-    up.store(false, Ordering::SeqCst);
     let settings = BreakerSettings { failures: 1, pause: PAUSE, pause_max: 4 * PAUSE };
     let limiter = Limiter::builder("orders").limit(limit()).key_space(key_space()).breaker(Breaker::new(settings));
-    let limiter = limiter.timeout(Duration::from_millis(1)).on_failure(FailurePolicy::Open).build(backend).unwrap();
-    let mut pauses = Vec::new();
-    for _ in 0..5 {
-        check(&limiter).await;
-        let start = Instant::now();
-        // Until the breaker lets a probe through.
-        while limiter.peek(&user(), 1).await.unwrap().source == Source::Open && start.elapsed() < 5 * PAUSE {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            up.store(start.elapsed() >= 4 * PAUSE, Ordering::SeqCst);
-        }
-        pauses.push(start.elapsed());
+    let limiter = limiter.timeout(Duration::from_millis(1)).on_failure(FailurePolicy::Open);
+    let limiter = limiter.build(backend.clone()).unwrap();
+    for _ in 0..2 {
         up.store(false, Ordering::SeqCst);
-    }
-    for pause in pauses {
-        assert!((4 * PAUSE..=9 * PAUSE).contains(&pause), "{pause:?}");
+        let (before, start) = (backend.asked().len(), Instant::now());
+        while start.elapsed() < 50 * PAUSE {
+            check(&limiter).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // At once, after 1, 2 and 4 pauses, and every 4 from then on; each up to a fifth shorter.
+        let probes = backend.asked().len() - before;
+        assert!((13..=19).contains(&probes), "{probes}");
+        up.store(true, Ordering::SeqCst);
+        tokio::time::sleep(4 * PAUSE).await;
+        assert_eq!(check(&limiter).await.source, Source::Server);
     }
 }
 
