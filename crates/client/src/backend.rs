@@ -43,6 +43,36 @@ impl Charge {
 /// Whoever decides. Times out, retries and falls back on nothing: that is for who asks.
 ///
 /// Dropping a future is safe at any time; whether the call was charged is unknown then.
+///
+/// ```no_run
+/// use std::{sync::Arc, time::Duration};
+/// use limiter_client::{Backend, Charge, Key, Limit, Options, Rate, RedisBackend};
+///
+/// # async fn example() -> limiter_client::Result<()> {
+/// let backend: Arc<dyn Backend> = Arc::new(RedisBackend::connect("redis://127.0.0.1/").await?);
+/// let (key, tokens) = (Key::raw("tokens:42"), Limit::token_bucket(100_000, Rate::per(100_000, Duration::from_secs(60))?)?);
+///
+/// // An estimate, and what it turned out to be.
+/// if backend.decide(&key, &tokens, 800, Options::NONE).await?.allowed {
+///     let used: u32 = 300;
+///     backend.adjust(&key, i64::from(used) - 800, None).await?;
+/// }
+///
+/// // A second and a day, all or nothing, in one key.
+/// let day = Limit::fixed(1_000_000, Duration::from_secs(86_400))?;
+/// let decision = backend.decide_all(&[Key::raw("both:42")], &[Charge::new(tokens, 1), Charge::new(day, 1)]).await?;
+/// println!("limit {} of {} binds", decision.binding, decision.each.len());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// Of every method: [`Error::Argument`] if [`check_call`], [`check_all`] or [`check_delta`] says so, and then nothing is sent; whatever
+/// else [`Error`] has, from whoever is asked.
+///
+/// [`Error`]: crate::Error
+/// [`Error::Argument`]: crate::Error::Argument
 pub trait Backend: Send + Sync + 'static {
     /// Decides one call, and charges it if it is allowed.
     fn decide<'a>(
@@ -57,8 +87,9 @@ pub trait Backend: Send + Sync + 'static {
     /// them.
     fn decide_all<'a>(&'a self, keys: &'a [Key], charges: &'a [Charge]) -> BoxFuture<'a, Result<AllDecision>>;
 
-    /// Charges `delta` without asking, or gives it back if it is negative, under the limits that the key has; `None` if nothing is
-    /// in use there. `nth` is the number of the limit, from 0, in a key that holds several.
+    /// Charges `delta` tokens or events without asking, or gives them back if it is negative, under the limits that the key has; `None`
+    /// if nothing is in use there. In a key that holds several limits, `nth` is the one that is meant, counted from 0; without it
+    /// all are, of which anything is in use.
     fn adjust<'a>(&'a self, key: &'a Key, delta: i64, nth: Option<usize>) -> BoxFuture<'a, Result<Option<Decision>>>;
 
     /// What a call would be answered, without charging it.

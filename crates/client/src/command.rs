@@ -1,6 +1,25 @@
 //! The commands of the module, as the `redis` crate sends them. [`RateLimit`](crate::RateLimit) and
 //! [`AsyncRateLimit`](crate::AsyncRateLimit) send them and read their replies; alone they serve whoever sends commands in
-//! a way of their own.
+//! a way of their own:
+//!
+//! ```
+//! use std::time::Duration;
+//! use limiter_client::{Charge, Limit, Options, Rate, command};
+//!
+//! let burst = Limit::token_bucket(20, Rate::per_second(10)?)?;
+//! let daily = Limit::fixed(10_000, Duration::from_secs(86_400))?;
+//!
+//! let cmd = command::decide("user:42", &burst, 3, &Options::NONE.partial());
+//! assert_eq!(cmd.get_packed_command(), redis::cmd("RL.TOKENBUCKET").arg(&["user:42", "20", "10", "3", "PARTIAL"]).get_packed_command());
+//!
+//! let cmd = command::all(&["user:42"], &[Charge::new(burst, 1), Charge::new(daily, 1)]);
+//! let words = ["1", "user:42", "TOKENBUCKET", "20", "10", "FIXED", "10000", "86400000ms"];
+//! assert_eq!(cmd.get_packed_command(), redis::cmd("RL.ALL").arg(&words).get_packed_command());
+//! # Ok::<(), limiter_client::ArgumentError>(())
+//! ```
+//!
+//! A cost, a delta or a number of limits that is out of its range is not noticed here but by the server, which answers an error;
+//! [`Backend`](crate::Backend)s check them before.
 
 use std::fmt;
 
@@ -74,8 +93,8 @@ pub fn peek_all(key: impl AsRef<[u8]>, charges: &[Charge]) -> Cmd {
     cmd
 }
 
-/// `RL.ADJUST`: charges `delta` without asking, or gives it back if it is negative. `nth` is the number of the limit,
-/// from 0, in a key that holds several. Reply: [`Option<Decision>`](crate::Decision), `None` if nothing is in use.
+/// `RL.ADJUST`: charges `delta` tokens or events without asking, or gives them back if it is negative. In a key that holds several
+/// limits, `nth` is the one that is meant, counted from 0; without it all are, of which anything is in use. Reply: [`Option<Decision>`](crate::Decision), `None` if nothing is in use.
 #[must_use]
 pub fn adjust(key: impl AsRef<[u8]>, delta: i64, nth: Option<usize>) -> Cmd {
     let mut cmd = begin("RL.ADJUST", key.as_ref(), 0);

@@ -42,7 +42,25 @@ impl Source {
     }
 }
 
-/// The verdict on one call.
+/// The verdict on one call. A refusal is one, and no error.
+///
+/// Times are as exact as who decides tells them: whole milliseconds from a server, waits rounded up; microseconds in this process.
+///
+/// ```
+/// use std::time::Duration;
+/// use limiter_client::{Decision, Retry};
+///
+/// fn status(decision: &Decision) -> String {
+///     match decision.retry_after {
+///         Retry::Now => format!("{} of {} left", decision.remaining, decision.limit),
+///         Retry::After(wait) => format!("again in {wait:?}"),
+///         Retry::Never => format!("more than {} never pass", decision.limit),
+///     }
+/// }
+/// assert_eq!(status(&Decision::allowed(5, 4, Duration::from_secs(60))), "4 of 5 left");
+/// let wait = Retry::After(Duration::from_millis(1_500));
+/// assert_eq!(status(&Decision::refused(5, 0, wait, Duration::from_secs(60))), "again in 1.5s");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {

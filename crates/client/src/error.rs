@@ -8,6 +8,20 @@ use limiter_core::limit::Bound;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why there is no decision. A refusal is a decision, and no error.
+///
+/// ```
+/// use limiter_client::Error;
+///
+/// fn advice(error: &Error) -> &'static str {
+///     match error {
+///         Error::NotLoaded => "load the module",
+///         Error::Timeout(_) | Error::Unavailable => "look at the server",
+///         error if error.is_callers() => "look at the call",
+///         _ => "look at the connection",
+///     }
+/// }
+/// assert_eq!(advice(&Error::CrossSlot), "look at the call");
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -42,6 +56,7 @@ impl Error {
             Self::WrongType(_) => "wrong_type",
             Self::Argument(_) => "argument",
             Self::Unexpected(_) => "unexpected",
+            Self::Redis(error) if error.is_timeout() => "timeout",
             Self::Redis(error) if error.clone().into_server_errors().is_some() => "server",
             Self::Redis(_) => "connection",
         }

@@ -12,7 +12,20 @@ use crate::{
     reply::{not, whole},
 };
 
-/// What a key holds, as `RL.INFO` tells it.
+/// What a key holds, as `RL.INFO` tells it: for people and dashboards.
+///
+/// ```no_run
+/// use limiter_client::{Key, RateLimit};
+///
+/// # fn example(mut connection: redis::Connection) -> limiter_client::Result<()> {
+/// if let Some(info) = connection.rl_info(Key::raw("user:42"))? {
+///     for usage in info.limits {
+///         println!("{}: {} in use, {} left", usage.limit, usage.used, usage.remaining);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Info {

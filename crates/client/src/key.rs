@@ -145,7 +145,8 @@ enum Value<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A subject of which the key holds a digest: names, addresses, tokens, whatever a request brings.
+    /// A subject of which the key holds a digest: names, addresses, tokens, whatever a request brings. Of an IP address, take the
+    /// `octets()`.
     #[must_use]
     pub fn hashed(kind: &'a str, value: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         Self { kind, value: Value::Hashed(value.as_ref()), outer: None }
@@ -186,6 +187,19 @@ impl fmt::Debug for Subject<'_> {
 }
 
 /// What decides where in a cluster a key lives.
+///
+/// ```
+/// use limiter_client::{HashTag, KeySpace, Secret, Subject};
+///
+/// let secret = Secret::new("thirty-two random bytes, not this")?;
+/// let keys = KeySpace::new("prod", "api", &secret)?.hash_tag(HashTag::Subject);
+/// let (tenant, user) = (Subject::safe("tenant", &7_u32), Subject::safe("user", &42_u64));
+///
+/// // The tenant and its users are in one slot, so that one call can charge both.
+/// assert_eq!(keys.key("calls", &tenant)?.to_string(), "rl:prod:api:calls:tenant:{7}");
+/// assert_eq!(keys.key("calls", &user.within(&tenant))?.to_string(), "rl:prod:api:calls:user:{7}/42");
+/// # Ok::<(), limiter_client::ArgumentError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HashTag {

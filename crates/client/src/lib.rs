@@ -16,6 +16,24 @@
 //! | [`measure`] | the names of the metrics |
 //! | `layer` | a limit in front of an HTTP service, with the feature `tower` |
 //! | [`error`] | why there is no answer |
+//!
+//! ## What it costs
+//!
+//! One call, over a connection that is answered at once, so that what is left is the client's own work:
+//!
+//! | | time, ns | allocations |
+//! |---|--:|--:|
+//! | `redis::cmd("RL.TOKENBUCKET")...query_async` | 176 | 6 |
+//! | [`AsyncRateLimit::rl_decide`] | 147 | 4 |
+//! | [`Backend::decide`], as a trait object | 160 | 5 |
+//! | [`KeySpace::key`], a subject that is shown | 28 | 1 |
+//! | [`KeySpace::key`], a subject that is hashed | 254 | 1 |
+//! | [`Limiter::check`], with its key, timeout, breaker and metrics, a subject that is shown | 303 | 6 |
+//! | [`Limiter::check`], a subject that is hashed | 531 | 6 |
+//!
+//! A command is built in buffers of the right size, which the plain call lets grow: that is where it saves. With a server on the
+//! same machine a round trip takes 20 µs. Measured by `make bench-client ARGS=redis://127.0.0.1/` on two cores of an AMD EPYC, Linux
+//! 6, Redis 7.0.15, without a recorder of metrics; a test holds the allocations of the first three to those of the plain call.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

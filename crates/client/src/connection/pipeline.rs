@@ -22,7 +22,8 @@ use crate::{Charge, Limit, Options, command};
 /// # }
 /// ```
 ///
-/// A pipeline of a cluster's connection does not know where the keys of `RL.ALL` are: it takes a redirection each.
+/// In a cluster, send `RL.ALL` by `rl_all` of the connection: a pipeline takes its first argument for its key, so it is redirected at
+/// best.
 pub trait RateLimitPipeline: Sized {
     /// Adds a command.
     fn rl_add(&mut self, cmd: Cmd) -> &mut Self;

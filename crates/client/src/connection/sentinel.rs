@@ -27,6 +27,20 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 ///
 /// The sentinels are asked anew when the connection breaks, when its server has become a replica, and when it has not
 /// answered for a second or two. Meanwhile calls wait for the new connection; none is sent twice.
+///
+/// ```no_run
+/// use limiter_client::{RedisBackend, connection::SentinelConnection};
+/// use redis::sentinel::{SentinelClientBuilder, SentinelServerType};
+///
+/// # fn example(password: &str) -> limiter_client::Result<()> {
+/// let sentinels = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| redis::ConnectionAddr::Tcp(host.into(), 26_379));
+/// let client = SentinelClientBuilder::new(sentinels, "limiters", SentinelServerType::Master)?
+///     .set_client_to_redis_password(password)
+///     .build()?;
+/// let backend = RedisBackend::new(SentinelConnection::new(client));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SentinelConnection(Arc<Shared>);
 

@@ -95,6 +95,12 @@ fn several_limits_are_charged_together() {
         let info = connection.rl_info("k").unwrap().unwrap();
         assert_eq!(info.limits.iter().map(|usage| usage.used).collect::<Vec<_>>(), [6, 1]);
 
+        // One limit of the list, or every one.
+        assert_eq!(connection.rl_adjust("k", -4, Some(0)).unwrap().unwrap().remaining, 8);
+        connection.rl_adjust("k", 1, None).unwrap();
+        let info = connection.rl_info("k").unwrap().unwrap();
+        assert_eq!(info.limits.iter().map(|usage| usage.used).collect::<Vec<_>>(), [3, 2]);
+
         let keys = ["a", "b"];
         let booked = Options::NONE.reserve(MINUTE).unwrap();
         let charges = [Charge { options: booked, ..charges[0] }, charges[1]];
