@@ -101,7 +101,7 @@ fn sentinel(primary: &Server) -> Server {
 }
 
 fn fail_over(sentinel: &Server) {
-    fail_over(&sentinel);
+    wait_until("the replica is fit to be promoted", || sentinel.try_run(&format!("SENTINEL FAILOVER {NAME}")).is_ok());
 }
 
 struct Trio {
