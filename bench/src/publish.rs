@@ -76,12 +76,17 @@ fn replace(path: &Path, text: &str) -> Result<()> {
 
 fn readme(servers: &[Measured]) -> String {
     let first = &servers[0];
+    // A quick run has fewer keys than a full one.
+    let keys = |measured: &Measured| {
+        let keys = measured.benchmark.cells.first().map_or(0, |cell| cell.keys);
+        format!("{keys} keys on {}", measured.benchmark.server.title())
+    };
     format!(
         "Throughput as a multiple of the Lua script that does the same, by `EVALSHA`, measured side by side in one run: \
-         pipeline {HEADLINE_PIPELINE}, {HEADLINE_CONNECTIONS} connections, {} keys; {}; `make bench`.\n\n{}\n\
+         pipeline {HEADLINE_PIPELINE}, {HEADLINE_CONNECTIONS} connections, {}; {}; `make bench`.\n\n{}\n\
          ![Throughput as a multiple of the Lua script's](bench/results/{}/ratio.svg)\n\n{}\
          All loads, latencies, memory, absolute figures and what falls short: [docs/benchmarks.md](docs/benchmarks.md).\n",
-        first.benchmark.cells.first().map_or(0, |cell| cell.keys),
+        servers.iter().map(keys).collect::<Vec<_>>().join(", "),
         machine(&first.benchmark.machine),
         throughput(servers),
         first.folder,
