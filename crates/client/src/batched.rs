@@ -60,7 +60,9 @@ impl Default for BatchSettings {
 ///
 /// For hot keys: one that is called as often as its limit lets it costs a tenth of the round trips or less, and most calls take
 /// about a microsecond. The size of a batch follows the rate of the calls: it lasts for about half the time that tokens may be
-/// held, at most a second or a twentieth of the window. A key that is called now and then is asked for call by call.
+/// held, at most a second or a twentieth of the window. A key that is called now and then is asked for call by call. In the crate's
+/// tests two processes with a limit of 2000 a second take one round trip for 10 calls at a quarter of that rate, for 22 at two thirds of it, and for
+/// 33 to 83 where twice as much is asked for as may pass; all that may does.
 ///
 /// ```
 /// use std::time::Duration;

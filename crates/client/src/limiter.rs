@@ -1,32 +1,27 @@
 //! One limit, asked with a subject and a cost, that always has an answer.
 
+mod answer;
 mod builder;
 mod several;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::time::{Instant, timeout};
-
+use self::answer::{CLOSED_WAIT_MAX, CLOSED_WAIT_MIN, Failure, Fallback};
 pub use self::{
     builder::{LimiterBuilder, NoPolicy},
     several::Limiters,
 };
 use crate::{
     backend::{Backend, check_call, check_delta},
-    breaker::{Breaker, Pass},
+    breaker::Breaker,
     decision::{Decision, Source},
-    error::{Error, Result},
+    error::Result,
     key::{Key, KeySpace, Subject},
     limit::Limit,
     measure::Meters,
     options::Options,
     policy::{self, FailurePolicy},
 };
-
-/// The wait that a closed limiter names at least.
-const CLOSED_WAIT_MIN: Duration = Duration::from_millis(100);
-/// And at most, whatever the breaker's pause is.
-const CLOSED_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// One limit: which keys it has, who decides, and what happens when nobody does. Cheap to clone.
 ///
@@ -76,7 +71,7 @@ const CLOSED_WAIT_MAX: Duration = Duration::from_secs(5);
 /// |---|---|---|
 /// | `rate_limiter_allowed_total` | counter | calls that were let in, by whomever |
 /// | `rate_limiter_rejected_total` | counter | calls that were refused, by whomever |
-/// | `rate_limiter_error_total` | counter | calls that the server did not decide; `kind`: see [`Error::kind`] |
+/// | `rate_limiter_error_total` | counter | calls that the server did not decide; `kind`: see [`Error::kind`](crate::Error::kind) |
 /// | `rate_limiter_fallback_total` | counter | calls that the policy decided; `mode`: `open`, `closed`, `local` |
 /// | `rate_limiter_redis_latency` | histogram, s | from question to answer, or to giving up |
 /// | `rate_limiter_retry_after` | histogram, s | what refused callers were told |
@@ -100,12 +95,6 @@ struct Inner {
     meters: Meters,
 }
 
-/// Who decides instead, and since when the server is known not to.
-struct Fallback {
-    kind: &'static str,
-    wait: Duration,
-}
-
 impl Limiter {
     /// Starts to describe a limiter. The name is part of its keys, and the label `limit` of its metrics.
     #[must_use]
@@ -117,9 +106,9 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// Only where the call itself is wrong: [`Error::Argument`] (a cost above 10^12, a subject that no key can hold),
-    /// [`Error::WrongType`] (the key is in use with another algorithm), [`Error::CrossSlot`]. Everything else the failure policy
-    /// answers.
+    /// Only where the call itself is wrong: [`Argument`](crate::Error::Argument) (a cost above 10^12, a subject that no key can hold),
+    /// [`WrongType`](crate::Error::WrongType) (the key is in use with another algorithm), [`CrossSlot`](crate::Error::CrossSlot).
+    /// Everything else the failure policy answers.
     pub async fn check(&self, subject: &Subject<'_>, cost: u64) -> Result<Decision> {
         self.check_with(subject, cost, self.0.options).await
     }
@@ -247,79 +236,6 @@ impl Limiter {
     pub fn breaker(&self) -> &Breaker {
         &self.0.breaker
     }
-
-    /// Waits for an answer of the server, unless it is known not to answer.
-    async fn ask<T>(
-        &self,
-        answer: impl Future<Output = Result<T>>,
-        source: impl FnOnce(&T) -> Source,
-    ) -> Result<T, Failure> {
-        let Inner { breaker, meters, timeout: most, .. } = &*self.0;
-        let pass = match breaker.admit() {
-            Ok(pass) => pass,
-            Err(wait) => {
-                meters.erred(&Error::Unavailable);
-                return Err(Failure::Fallback(Fallback { kind: Error::Unavailable.kind(), wait }));
-            }
-        };
-        let start = Instant::now();
-        let answer = timeout(*most, answer).await.unwrap_or(Err(Error::Timeout(*most)));
-        match answer {
-            // What was decided in this process says nothing of the server.
-            Ok(answer) if source(&answer) != Source::Server => Ok(answer),
-            Ok(answer) => {
-                meters.took(start.elapsed());
-                meters.turned(pass.answered(), self.mode(), "");
-                Ok(answer)
-            }
-            Err(error @ Error::Argument(_)) => Err(Failure::Wrong(error)),
-            Err(error) => {
-                meters.took(start.elapsed());
-                Err(self.failure(pass, error))
-            }
-        }
-    }
-
-    #[cold]
-    fn failure(&self, pass: Pass<'_>, error: Error) -> Failure {
-        let Inner { breaker: _, meters, .. } = &*self.0;
-        if error.is_callers() {
-            meters.turned(pass.answered(), self.mode(), error.kind());
-            return Failure::Wrong(error);
-        }
-        meters.erred(&error);
-        meters.turned(pass.failed(), self.mode(), error.kind());
-        Failure::Fallback(Fallback { kind: error.kind(), wait: Duration::ZERO })
-    }
-
-    #[cold]
-    fn fall_back(&self, key: &Key, cost: u64, options: Options, fallback: &Fallback) -> Result<Decision> {
-        let Inner { limit, meters, policy, .. } = &*self.0;
-        meters.fell_back(self.mode(), fallback.kind);
-        match policy {
-            FailurePolicy::Open => Ok(policy::open(limit, cost, &options)),
-            FailurePolicy::Closed => {
-                Ok(policy::closed(limit, cost, &options, fallback.wait.clamp(CLOSED_WAIT_MIN, CLOSED_WAIT_MAX)))
-            }
-            FailurePolicy::Local(share) => {
-                let options = self.local_options(share, options);
-                share.engine().call(key, &share.share(limit), cost, options, true)
-            }
-        }
-    }
-
-    /// A share of another algorithm may not have every option.
-    fn local_options(&self, share: &policy::LocalShare, options: Options) -> Options {
-        if options.check(&share.share(&self.0.limit)).is_ok() { options } else { Options::NONE }
-    }
-
-    fn mode(&self) -> Source {
-        match self.0.policy {
-            FailurePolicy::Open => Source::Open,
-            FailurePolicy::Closed => Source::Closed,
-            FailurePolicy::Local(_) => Source::Local,
-        }
-    }
 }
 
 impl fmt::Debug for Limiter {
@@ -327,12 +243,4 @@ impl fmt::Debug for Limiter {
         let Inner { name, limit, policy, timeout, breaker, .. } = &*self.0;
         write!(f, "Limiter({name}: {limit}, {policy:?}, {timeout:?}, {breaker:?})")
     }
-}
-
-/// Why the server has not decided.
-enum Failure {
-    /// The call itself is wrong.
-    Wrong(Error),
-    /// The failure policy decides.
-    Fallback(Fallback),
 }
