@@ -5,10 +5,15 @@ use std::{
     pin::pin,
     sync::atomic::Ordering,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use http::{Request, Response, StatusCode};
-use limiter_client::testing::{Answer, Scripted};
+use limiter_client::{
+    Decision,
+    testing::{Answer, Scripted},
+};
+use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt, limit::ConcurrencyLimitLayer};
 
 use super::{MINUTE, Shop, ada, allowed, layer, refused};
@@ -37,7 +42,7 @@ async fn a_busy_service_is_waited_for_after_the_check() {
     let script = Scripted::in_turn([allowed(4), refused(MINUTE)]);
     let mut service = layer(&script).layer(limited);
     let mut waiting = pin!(service.ready().await.unwrap().call(ada()));
-    assert!(futures_poll(waiting.as_mut()).await.is_pending());
+    assert!(poll_once(waiting.as_mut()).await.is_pending());
     assert_eq!(script.asked().len(), 1, "the check has been made");
 
     let response = service.ready().await.unwrap().call(ada()).await.unwrap();
@@ -48,7 +53,7 @@ async fn a_busy_service_is_waited_for_after_the_check() {
 }
 
 /// Polls a future once.
-async fn futures_poll<F: Future>(mut future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+async fn poll_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
@@ -60,10 +65,21 @@ async fn a_request_that_is_dropped_while_it_is_checked_never_reaches_the_service
     let mut service = layer(&script).layer(shop);
     {
         let mut call = pin!(service.ready().await.unwrap().call(ada()));
-        assert!(futures_poll(call.as_mut()).await.is_pending());
+        assert!(poll_once(call.as_mut()).await.is_pending());
     }
     assert_eq!(script.asked().len(), 1);
     assert_eq!((asked.load(Ordering::SeqCst), called.load(Ordering::SeqCst)), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_booked_ahead_is_held_back_until_it_is_due() {
+    let mut booked = Decision::allowed(5, 0, MINUTE);
+    booked.wait = Some(Duration::from_secs(2));
+    let script = Scripted::always(Answer::Decision(booked));
+    let start = Instant::now();
+    let response = layer(&script).layer(Shop::default()).oneshot(ada()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(start.elapsed(), Duration::from_secs(2));
 }
 
 /// A service that never gets ready.

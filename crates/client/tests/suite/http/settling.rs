@@ -2,10 +2,14 @@
 
 use std::{convert::Infallible, pin::pin, time::Duration};
 
+use axum_core::{
+    extract::{FromRequestParts, OptionalFromRequestParts},
+    response::IntoResponse,
+};
 use http::{Request, Response, StatusCode};
 use limiter_client::{
-    Decision, FailurePolicy,
-    layer::{RateLimitLayer, Tab},
+    Decision, FailurePolicy, Retry,
+    layer::{Policy, RateLimitLayer, Refusal, Tab},
     testing::{Answer, Asked, Scripted},
 };
 use tower::{Layer, Service, ServiceExt};
@@ -127,5 +131,28 @@ async fn a_tab_is_settled_when_the_body_has_been_sent() {
     assert_eq!((tab.charged(), adjustments(&script)), (0, vec![15, 5, -30]));
     assert!(tab.settle(u64::MAX).await.is_err());
     assert_eq!(tab.charged(), 0);
-    assert_eq!(MINUTE.as_secs(), 60);
+}
+
+#[tokio::test]
+async fn handlers_of_axum_take_the_tab_and_answer_refusals() {
+    let (mut without, ()) = Request::new(()).into_parts();
+    let missing = <Tab as FromRequestParts<()>>::from_request_parts(&mut without, &()).await.unwrap_err();
+    assert_eq!(missing.into_response().status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let none = <Tab as OptionalFromRequestParts<()>>::from_request_parts(&mut without, &()).await.unwrap();
+    assert!(none.is_none());
+
+    let script = Scripted::always(allowed(4));
+    let handler = tower::service_fn(|request: Request<String>| async move {
+        let (mut parts, _) = request.into_parts();
+        let tab = <Tab as FromRequestParts<()>>::from_request_parts(&mut parts, &()).await.unwrap();
+        Ok::<_, Infallible>(Response::new(tab.charged().to_string()))
+    });
+    let response = layer(&script).cost(|_| 2).keep_tab().layer(handler).oneshot(ada()).await.unwrap();
+    assert_eq!(response.body(), "2");
+
+    let decision = Decision::refused(5, 0, Retry::After(MINUTE), MINUTE);
+    let limiter = limiter(&script, FailurePolicy::Closed);
+    let response = IntoResponse::into_response(Refusal::new(Policy::from(&limiter), decision));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.headers()["retry-after"], "60");
 }
