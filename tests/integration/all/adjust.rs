@@ -15,6 +15,12 @@ fn every_limit_of_the_key_is_adjusted_or_the_one_that_is_named() {
     assert_eq!(left(), [75, 975, 475]);
     assert_eq!(server.five("RL.ADJUST k 30 LIMIT 2"), [1, 1000, 945, 0, 3_600_000]);
     assert_eq!(left(), [75, 945, 475]);
+    // Of the whole, the reply tells the limit with the least left, wherever it stands.
+    let whole = |limits: &str| {
+        all(&server, &format!("RL.ALL 1 order {limits}"));
+        server.five("RL.ADJUST order 1")
+    };
+    assert_eq!(whole("FIXED 1000 1h 1 TOKENBUCKET 10 1/m 1"), [1, 10, 8, 0, 3_600_000]);
     // More than the limit, and never less than nothing.
     assert_eq!(server.five("RL.ADJUST k 90 limit 1")[..3], [1, 100, 0]);
     assert_eq!(server.five("RL.PEEK k 1")[..4], [0, 100, 0, 16 * 60_000]);

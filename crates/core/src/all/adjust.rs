@@ -48,7 +48,8 @@ pub fn adjust<'a>(
                 (looked.decision, Change::None, None)
             }
         };
-        verdict.add(decision, 0, None);
+        // The whole is told by the limit with the least left.
+        verdict.add(decision, 1, None);
         changed |= change != Change::None;
         made.add(part.window, Some(part.record), change, block, || Unused::Nothing);
     }
