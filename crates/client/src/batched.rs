@@ -99,7 +99,7 @@ impl Default for BatchSettings {
 /// [`Backend::decide_all`], [`Backend::adjust`] and [`Backend::peek`] are as if there was nothing in front; a peek does not see what is
 /// held here.
 ///
-/// Decisions from memory have [`Source::Local`](crate::Source::Local), those of a call that had to wait for the server
+/// Decisions from memory have [`Source::Memory`](crate::Source::Memory), those of a call that had to wait for the server
 /// [`Source::Server`](crate::Source::Server).
 ///
 /// Dropping the last clone gives everything back in the background, as long as the runtime runs; [`Batched::close`] waits for it.

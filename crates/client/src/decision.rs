@@ -21,7 +21,10 @@ pub enum Retry {
 pub enum Source {
     /// The server: the limit as it is shared by everybody.
     Server,
-    /// This process, by its own share of the limit or ahead of the server.
+    /// This process, in front of a server that was not asked: from what a [batch](crate::Batched) holds, or by a
+    /// [guard](crate::Guarded).
+    Memory,
+    /// This process, by its own share of the limit: the server did not answer, or there is none.
     Local,
     /// Nobody: the server did not answer, and calls pass when it does not.
     Open,
@@ -30,11 +33,12 @@ pub enum Source {
 }
 
 impl Source {
-    /// A word for it in metrics and logs: `server`, `local`, `open` or `closed`.
+    /// A word for it in metrics and logs: `server`, `memory`, `local`, `open` or `closed`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
+            Self::Memory => "memory",
             Self::Local => "local",
             Self::Open => "open",
             Self::Closed => "closed",

@@ -2,7 +2,7 @@
 
 use crate::{
     backend::{Backend, BoxFuture, Charge},
-    decision::{AllDecision, Decision},
+    decision::{AllDecision, Decision, Source},
     error::Result,
     key::Key,
     limit::Limit,
@@ -15,7 +15,7 @@ use crate::{
 ///
 /// The guard holds for each key by itself. It should let through more than the process's share of the real limit, or it is the
 /// one that binds: two to ten times as much is usual. A call that the guard refuses is answered with the guard's limit and wait, and
-/// [`Source::Local`](crate::Source::Local). A call that costs more than the guard ever has takes all of it.
+/// [`Source::Memory`](crate::Source::Memory). A call that costs more than the guard ever has takes all of it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,7 +69,7 @@ impl<B: Backend> Backend for Guarded<B> {
     ) -> BoxFuture<'a, Result<Decision>> {
         Box::pin(async move {
             let charge = self.charge(cost);
-            let mut shed = self.local.check(key, &charge.limit, charge.cost)?;
+            let mut shed = self.local.check(key, &charge.limit, charge.cost)?.by(Source::Memory);
             if shed.allowed {
                 return self.backend.decide(key, limit, cost, options).await;
             }
@@ -88,6 +88,8 @@ impl<B: Backend> Backend for Guarded<B> {
             if shed.allowed() {
                 return self.backend.decide_all(keys, charges).await;
             }
+            shed.whole = shed.whole.by(Source::Memory);
+            shed.each.iter_mut().for_each(|each| *each = each.by(Source::Memory));
             shed.each.resize(charges.len(), shed.whole);
             Ok(shed)
         })

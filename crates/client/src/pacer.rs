@@ -172,7 +172,7 @@ impl Booking {
 
 impl Drop for Booking {
     fn drop(&mut self) {
-        let decided = matches!(self.decision.source, Source::Server | Source::Local);
+        let decided = matches!(self.decision.source, Source::Server | Source::Memory | Source::Local);
         if !self.open || !decided || self.cost == 0 {
             return;
         }

@@ -42,7 +42,10 @@ async fn started<C: crate::AsyncRateLimit + Clone + Sync + 'static>(
 #[cfg(feature = "connection-manager")]
 #[cfg_attr(docsrs, doc(cfg(feature = "connection-manager")))]
 impl RedisBackend<redis::aio::ConnectionManager> {
-    /// Connects to one server, over a connection that is set up again when it breaks.
+    /// Connects to one server, over a connection that is set up again when it breaks. It speaks RESP3, whatever the address
+    /// says, so that a connection that the server closed while nobody called costs no call.
+    ///
+    /// A `ConnectionManager` of your own, for [`RedisBackend::new`], wants `?protocol=resp3` in its address for that.
     ///
     /// ```no_run
     /// use limiter_client::RedisBackend;
@@ -69,7 +72,11 @@ impl RedisBackend<redis::aio::ConnectionManager> {
     ///
     /// An address that is none.
     pub fn connect_lazily(server: impl redis::IntoConnectionInfo) -> Result<Self> {
-        let client = redis::Client::open(server.into_connection_info()?.set_tcp_settings(tcp()))?;
+        let server = server.into_connection_info()?;
+        // In RESP3 the connection learns at once that the server has closed it, and is set up again before the next call; in
+        // RESP2 it would learn from that call, which would fail.
+        let settings = server.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+        let client = redis::Client::open(server.set_redis_settings(settings).set_tcp_settings(tcp()))?;
         let config = redis::aio::ConnectionManagerConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(RESPONSE))

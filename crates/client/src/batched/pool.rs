@@ -111,7 +111,7 @@ impl Pool {
         }
         // Who has waited for the server has its answer.
         let rounds = waited.map_or(0, |round| state.rounds.saturating_sub(round));
-        let source = if rounds > 0 { Source::Server } else { Source::Local };
+        let source = if rounds > 0 { Source::Server } else { Source::Memory };
         let living = state.living(now);
         if living >= cost {
             state.take(cost, now);

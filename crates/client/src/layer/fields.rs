@@ -60,7 +60,7 @@ impl Policy {
     pub fn write(&self, decision: &Decision, headers: &mut HeaderMap) {
         headers.append(RATELIMIT_POLICY, self.advertised.clone());
         let retry_after = retry_seconds(decision);
-        if matches!(decision.source, Source::Server | Source::Local) {
+        if matches!(decision.source, Source::Server | Source::Memory | Source::Local) {
             let wait = retry_after.unwrap_or_else(|| whole_seconds(decision.reset_after));
             headers.append(RATELIMIT, field(format!("{};r={};t={wait}", self.quoted, decision.remaining)));
         }

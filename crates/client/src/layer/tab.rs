@@ -52,7 +52,7 @@ impl Tab {
     /// The tab of a call that was let in at this cost.
     pub(super) fn new(rules: Arc<Rules>, subject: Owned, decision: &Decision, cost: u64) -> Self {
         let open = match decision.source {
-            Source::Server => true,
+            Source::Server | Source::Memory => true,
             // A fallback's charge is nothing that the server could give back.
             Source::Local => !matches!(rules.limiter.policy(), FailurePolicy::Local(_)),
             Source::Open | Source::Closed => false,

@@ -137,7 +137,7 @@ async fn a_guard_sheds_what_the_server_never_hears_of() {
     let mut shed = 0;
     for _ in 0..1_000 {
         let decision = limiter.check(&Subject::safe("user", &1_u32), 1).await.unwrap();
-        assert_eq!(decision.source, if decision.allowed { Source::Server } else { Source::Local });
+        assert_eq!(decision.source, if decision.allowed { Source::Server } else { Source::Memory });
         shed += u32::from(!decision.allowed);
     }
     assert_eq!((server.asked().len(), shed), (10, 990));

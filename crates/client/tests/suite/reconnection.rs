@@ -75,6 +75,22 @@ async fn a_connection_that_the_server_closes_is_made_anew() {
 }
 
 #[tokio::test]
+async fn a_connection_that_the_server_closes_while_nobody_calls_costs_no_call() {
+    let server = Server::start();
+    let backend = RedisBackend::connect(url(&server)).await.unwrap();
+    for left in (999_990..1_000_000).rev() {
+        assert_eq!(call(&backend).await.unwrap(), left);
+        server.run("CLIENT KILL TYPE normal SKIPME yes");
+        // What the server keeps of it shows that the next one stands.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while server.get::<String>("CLIENT LIST TYPE normal").lines().count() < 2 {
+            assert!(Instant::now() < deadline, "no new connection");
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_service_may_start_before_its_server() {
     let mut server = Server::start();
     server.kill();

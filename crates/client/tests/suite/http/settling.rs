@@ -1,6 +1,6 @@
 //! Costs that are known only afterwards.
 
-use std::{convert::Infallible, pin::pin, time::Duration};
+use std::{convert::Infallible, num::NonZeroU32, pin::pin, time::Duration};
 
 use axum_core::{
     extract::{FromRequestParts, OptionalFromRequestParts},
@@ -8,7 +8,7 @@ use axum_core::{
 };
 use http::{Request, Response, StatusCode};
 use limiter_client::{
-    Decision, FailurePolicy, Retry,
+    Batched, Decision, FailurePolicy, KeySpace, Limit, Limiter, Retry, Secret,
     layer::{Policy, RateLimitLayer, Refusal, Tab},
     testing::{Answer, Asked, Scripted},
 };
@@ -108,6 +108,25 @@ async fn who_hangs_up_does_not_get_around_the_charge() {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn what_a_batch_let_in_is_settled_with_the_server_whatever_the_policy() {
+    let mut batch = Decision::allowed(1_000, 900, MINUTE);
+    batch.granted = Some(100);
+    let script = Scripted::always(Answer::Decision(batch));
+    let keys = KeySpace::new("test", "shop", &Secret::new("sixteen bytes or more").unwrap()).unwrap();
+    let limiter = Limiter::builder("orders").limit(Limit::fixed(1_000, MINUTE).unwrap()).key_space(keys);
+    let limiter = limiter.on_failure(FailurePolicy::local(NonZeroU32::MIN));
+    let limiter = limiter.build(Batched::new(script.clone())).unwrap();
+    let mut service =
+        RateLimitLayer::new(limiter, by_name).charge_after(|_| Some(6)).layer(tower::service_fn(generate));
+    for _ in 0..10 {
+        let response = service.ready().await.unwrap().call(ada()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+    }
+    let settled: Vec<i64> = adjustments(&script).into_iter().filter(|delta| *delta > 0).collect();
+    assert_eq!(settled, [5; 10]);
 }
 
 #[tokio::test]
