@@ -15,7 +15,7 @@ use crate::{
 ///
 /// The guard holds for each key by itself. It should let through more than the process's share of the real limit, or it is the
 /// one that binds: two to ten times as much is usual. A call that the guard refuses is answered with the guard's limit and wait, and
-/// [`Source::Memory`](crate::Source::Memory). A call that costs more than the guard ever has takes all of it.
+/// [`Source::Memory`]. A call that costs more than the guard ever has takes all of it.
 ///
 /// ```
 /// use std::time::Duration;
