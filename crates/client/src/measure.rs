@@ -129,12 +129,12 @@ impl Meters {
                 action = %self.action,
                 mode = mode.name(),
                 kind,
-                "the server does not answer: the failure policy decides"
+                "no decision from the server: the failure policy decides"
             ),
             Some(Turn::Closed) => tracing::info!(
                 limit = %self.limit,
                 action = %self.action,
-                "the server answers again, and decides"
+                "the server decides again"
             ),
         }
     }
