@@ -134,6 +134,11 @@ fn mounts(builder: &Builder, folder: &Path) -> Vec<String> {
         paths.push(clock.path().to_owned());
         paths.push(artifacts::clock_library().to_owned());
     }
+    // Other modules, which a test may load later.
+    paths.push(Path::new(env!("CARGO_TARGET_TMPDIR")).to_owned());
+    // Docker takes no path twice.
+    paths.sort();
+    paths.dedup();
     paths.iter().map(|path| path.display().to_string()).collect()
 }
 
