@@ -23,18 +23,22 @@ const VERSION: i32 = version_number(env!("CARGO_PKG_VERSION"));
 /// Registers everything the module offers.
 fn load(loading: &Loading) -> Result<(), Refusal> {
     loading.refuse_arguments()?;
+    // Before anything else takes memory from the server: see `ffi::Argument`.
+    for command in command::TABLE {
+        loading.create(command)?;
+    }
     loading.require_commands(&store::COMMANDS)?;
     config::register(loading)?;
     loading.set_options();
     store::prepare();
     loading.add_acl_category(command::ACL_CATEGORY);
     if config::cl_throttle() {
-        // First of all, since its name may be taken: then there is nothing yet to take back.
         let taken = |refusal: Refusal| refusal.advise("; unload that module first, or set rl.cl-throttle to no");
-        loading.register(&command::CL_THROTTLE).map_err(taken)?;
+        loading.create(&command::CL_THROTTLE).map_err(taken)?;
+        loading.describe(&command::CL_THROTTLE)?;
     }
     for command in command::TABLE {
-        loading.register(command)?;
+        loading.describe(command)?;
     }
     loading.register_info()
 }

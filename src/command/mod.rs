@@ -9,7 +9,7 @@ mod throttle;
 use std::ffi::CStr;
 
 use crate::config;
-use crate::ffi::{Access, Argument, ArgumentKind, CommandSpec, Keys, register};
+use crate::ffi::{Access, Argument, ArgumentKind, CommandSpec, Keys, create};
 
 /// The ACL category that all commands belong to, where the server lets a module add one.
 pub const ACL_CATEGORY: &CStr = c"ratelimit";
@@ -140,33 +140,36 @@ const LISTED: Argument = Argument::required(
     ]),
 );
 
+const OTHER_LIMITS: Argument = Argument::required(
+    c"other-limits",
+    ArgumentKind::Block(&[
+        Argument::required(
+            c"algorithm",
+            ArgumentKind::OneOf(&[
+                Argument::required(c"tokenbucket", ArgumentKind::Token(c"TOKENBUCKET")),
+                Argument::required(c"gcra", ArgumentKind::Token(c"GCRA")),
+                Argument::required(c"fixed", ArgumentKind::Token(c"FIXED")),
+                Argument::required(c"slidinglog", ArgumentKind::Token(c"SLIDINGLOG")),
+                Argument::required(c"slidingcounter", ArgumentKind::Token(c"SLIDINGCOUNTER")),
+            ]),
+        ),
+        Argument { multiple: true, ..Argument::required(c"argument", ArgumentKind::Text) },
+    ]),
+);
+
+const SEVERAL_LIMITS: Argument = Argument::required(
+    c"several-limits",
+    ArgumentKind::Block(&[
+        Argument::required(c"all", ArgumentKind::Token(c"ALL")),
+        Argument { multiple: true, ..LISTED },
+    ]),
+);
+
 const PEEKED: Argument = Argument::optional(
     c"call",
     ArgumentKind::OneOf(&[
         Argument::required(c"cost", ArgumentKind::Integer),
-        Argument::required(
-            c"other-limits",
-            ArgumentKind::Block(&[
-                Argument::required(
-                    c"algorithm",
-                    ArgumentKind::OneOf(&[
-                        Argument::required(c"tokenbucket", ArgumentKind::Token(c"TOKENBUCKET")),
-                        Argument::required(c"gcra", ArgumentKind::Token(c"GCRA")),
-                        Argument::required(c"fixed", ArgumentKind::Token(c"FIXED")),
-                        Argument::required(c"slidinglog", ArgumentKind::Token(c"SLIDINGLOG")),
-                        Argument::required(c"slidingcounter", ArgumentKind::Token(c"SLIDINGCOUNTER")),
-                    ]),
-                ),
-                Argument { multiple: true, ..Argument::required(c"argument", ArgumentKind::Text) },
-            ]),
-        ),
-        Argument::required(
-            c"several-limits",
-            ArgumentKind::Block(&[
-                Argument::required(c"all", ArgumentKind::Token(c"ALL")),
-                Argument { multiple: true, ..LISTED },
-            ]),
-        ),
+        Argument::required(c"limits", ArgumentKind::OneOf(&[OTHER_LIMITS, SEVERAL_LIMITS])),
     ]),
 );
 
@@ -189,7 +192,7 @@ const fn throttle(name: &'static CStr) -> CommandSpec {
         access: Access::Update,
         keys: Keys::First,
         arguments: THROTTLE_ARGUMENTS,
-        register: register::<throttle::Command>,
+        create: create::<throttle::Command>,
     }
 }
 
@@ -213,7 +216,7 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Update,
         keys: Keys::First,
         arguments: &[KEY, CAPACITY, RATE, COST, PARTIAL_OR_RESERVE, STRICT, BLOCK],
-        register: register::<decide::TokenBucket>,
+        create: create::<decide::TokenBucket>,
     },
     CommandSpec {
         name: c"rl.gcra",
@@ -224,7 +227,7 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Update,
         keys: Keys::First,
         arguments: &[KEY, BURST, RATE, COST, PARTIAL_OR_RESERVE, STRICT, BLOCK],
-        register: register::<decide::Gcra>,
+        create: create::<decide::Gcra>,
     },
     CommandSpec {
         name: c"rl.fixed",
@@ -235,7 +238,7 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Update,
         keys: Keys::First,
         arguments: &[KEY, LIMIT, WINDOW, COST, ALIGNED, PARTIAL, STRICT, BLOCK],
-        register: register::<decide::Fixed>,
+        create: create::<decide::Fixed>,
     },
     CommandSpec {
         name: c"rl.slidinglog",
@@ -246,7 +249,7 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Update,
         keys: Keys::First,
         arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
-        register: register::<decide::SlidingLog>,
+        create: create::<decide::SlidingLog>,
     },
     CommandSpec {
         name: c"rl.slidingcounter",
@@ -257,7 +260,7 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Update,
         keys: Keys::First,
         arguments: &[KEY, LIMIT, WINDOW, COST, PARTIAL, STRICT, BLOCK],
-        register: register::<decide::SlidingCounter>,
+        create: create::<decide::SlidingCounter>,
     },
     throttle(c"rl.throttle"),
     CommandSpec {
@@ -271,9 +274,10 @@ pub const TABLE: &[CommandSpec] = &[
         arguments: &[
             Argument::required(c"numkeys", ArgumentKind::Integer),
             Argument { multiple: true, ..KEY },
-            Argument { multiple: true, ..LISTED },
+            LISTED,
+            Argument { multiple: true, optional: true, ..LISTED },
         ],
-        register: register::<all::All>,
+        create: create::<all::All>,
     },
     CommandSpec {
         name: c"rl.adjust",
@@ -283,8 +287,14 @@ pub const TABLE: &[CommandSpec] = &[
         arity: -3,
         access: Access::Correct,
         keys: Keys::First,
-        arguments: &[KEY, Argument::required(c"delta", ArgumentKind::Integer), NUMBERED],
-        register: register::<adjust::Adjust>,
+        arguments: &[
+            KEY,
+            Argument::required(
+                c"change",
+                ArgumentKind::Block(&[Argument::required(c"delta", ArgumentKind::Integer), NUMBERED]),
+            ),
+        ],
+        create: create::<adjust::Adjust>,
     },
     CommandSpec {
         name: c"rl.peek",
@@ -295,7 +305,7 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Read,
         keys: Keys::First,
         arguments: &[KEY, PEEKED],
-        register: register::<look::Peek>,
+        create: create::<look::Peek>,
     },
     CommandSpec {
         name: c"rl.info",
@@ -306,6 +316,27 @@ pub const TABLE: &[CommandSpec] = &[
         access: Access::Read,
         keys: Keys::First,
         arguments: &[KEY],
-        register: register::<look::Info>,
+        create: create::<look::Info>,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::{CL_THROTTLE, TABLE};
+    use crate::ffi::{Argument, ArgumentKind};
+
+    #[test]
+    fn no_list_of_arguments_is_as_large_as_a_command() {
+        fn check(command: &str, list: &[Argument]) {
+            assert_ne!(list.len(), 3, "{command}: see `Argument`");
+            for argument in list {
+                if let ArgumentKind::Block(below) | ArgumentKind::OneOf(below) = argument.kind {
+                    check(command, below);
+                }
+            }
+        }
+        for command in TABLE.iter().chain([&CL_THROTTLE]) {
+            check(&command.name.to_string_lossy(), command.arguments);
+        }
+    }
+}

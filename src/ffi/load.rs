@@ -10,7 +10,7 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api;
 use super::context::{Command, Context, InfoSection, Line, OK};
-use super::register::CommandSpec;
+use super::register::{CommandSpec, describe};
 use super::unload::Unloading;
 
 /// `REDISMODULE_ERR`
@@ -155,8 +155,13 @@ impl Loading {
     }
 
     /// Registers a command.
-    pub fn register(&self, command: &CommandSpec) -> Result<(), Refusal> {
-        (command.register)(self, command)
+    pub fn create(&self, command: &CommandSpec) -> Result<(), Refusal> {
+        (command.create)(self, command)
+    }
+
+    /// Documents a command that was created.
+    pub fn describe(&self, command: &CommandSpec) -> Result<(), Refusal> {
+        describe(self, command)
     }
 
     /// Registers settings, and applies those of the configuration file or of `MODULE LOADEX`.

@@ -19,7 +19,7 @@ pub mod unload;
 pub use context::{Arguments, Command, Context, Field, Handler, InfoSection, cached_microseconds, system_microseconds};
 pub use key::{Growth, KeyType, ReadKey, Value, WriteKey};
 pub use main_thread::MainThread;
-pub use register::{Access, Argument, ArgumentKind, CommandSpec, Keys, register};
+pub use register::{Access, Argument, ArgumentKind, CommandSpec, Keys, create};
 pub use strings::{KeyName, SharedString};
 
 /// A function of the module API that was found filled at load; `unsafe` to name, by (api).

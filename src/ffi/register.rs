@@ -57,6 +57,11 @@ pub enum ArgumentKind {
 }
 
 /// A documented argument.
+///
+/// No list of them has exactly three: the server would keep it in memory of the size class of a command. Servers from 8.0
+/// on follow, when a client calls again after the module was unloaded and loaded, a pointer to the command it called last, which
+/// was freed meanwhile. Nothing happens as long as another command lies there; [`create`] therefore comes before all else, and
+/// nothing of its size beside it.
 #[derive(Clone, Copy)]
 pub struct Argument {
     pub name: &'static CStr,
@@ -89,7 +94,7 @@ pub struct CommandSpec {
     pub access: Access,
     pub keys: Keys,
     pub arguments: &'static [Argument],
-    pub register: fn(&Loading, &CommandSpec) -> Result<(), Refusal>,
+    pub create: fn(&Loading, &CommandSpec) -> Result<(), Refusal>,
 }
 
 impl CommandSpec {
@@ -114,8 +119,8 @@ impl CommandSpec {
     }
 }
 
-/// Registers `spec` with `H` as its handler.
-pub fn register<H: Handler>(loading: &Loading, spec: &CommandSpec) -> Result<(), Refusal> {
+/// Creates the command with `H` as its handler. [`describe`] tells the server more of it.
+pub fn create<H: Handler>(loading: &Loading, spec: &CommandSpec) -> Result<(), Refusal> {
     let Context { ctx } = loading.context();
     // SAFETY: (api), (alive); every text lives as long as the library.
     let created = unsafe {
@@ -129,9 +134,15 @@ pub fn register<H: Handler>(loading: &Loading, spec: &CommandSpec) -> Result<(),
             "cannot create the command {name}: another module has one of that name"
         )));
     }
+    Ok(())
+}
+
+/// Documents a command that was created, and tells its keys and its ACL categories.
+pub fn describe(loading: &Loading, spec: &CommandSpec) -> Result<(), Refusal> {
+    let Context { ctx } = loading.context();
     // SAFETY: (api), (alive).
     let command = unsafe { api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr()) };
-    if command.is_null() || !describe(command, spec) {
+    if command.is_null() || !tell(command, spec) {
         return Err(Refusal::new(format_args!("cannot describe the command {}", spec.name.to_string_lossy())));
     }
     // SAFETY: the pointer is tested, and written only while the module is loaded.
@@ -153,7 +164,7 @@ static INFO_VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleComman
     sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
 };
 
-fn describe(command: *mut raw::RedisModuleCommand, spec: &CommandSpec) -> bool {
+fn tell(command: *mut raw::RedisModuleCommand, spec: &CommandSpec) -> bool {
     let mut key_specs = [key_spec(spec), no_key_spec()];
     let mut arguments = Tree::new(spec.arguments);
     let info = raw::RedisModuleCommandInfo {
