@@ -5,10 +5,16 @@
 //! weighed by one subtraction. Dead events stay in front of the living until they are as many; a binary search finds
 //! where they end, and the record is then rewritten without them: any call takes O(log n), amortised for the admitted.
 
+mod events;
 mod revised;
+mod rewrite;
 mod steady;
 
+pub use events::Event;
+use events::{Events, time_of};
 pub(crate) use revised::Revised;
+use rewrite::Kept;
+pub use rewrite::Rewrite;
 pub use steady::{Steady, steady};
 
 use crate::call::{Change, Outcome};
@@ -36,105 +42,6 @@ pub struct Log<'a> {
     dead: usize,
     expiry_ms: u64,
     events: Events<'a>,
-}
-
-/// Events in the order of their times. Damaged bytes read as some times and some weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Events<'a> {
-    bytes: &'a [u8],
-    weighted: bool,
-}
-
-impl Events<'_> {
-    #[inline]
-    const fn stride(&self) -> usize {
-        if self.weighted { WEIGHTED } else { UNIT }
-    }
-
-    #[inline]
-    const fn len(&self) -> usize {
-        if self.weighted { self.bytes.len() / WEIGHTED } else { self.bytes.len() / UNIT }
-    }
-
-    #[inline]
-    fn word(&self, at: usize) -> u64 {
-        let word = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
-        word.map_or(0, |word| u64::from_le_bytes(*word))
-    }
-
-    #[inline]
-    fn time(&self, index: usize) -> Timestamp {
-        Timestamp::from_micros(self.word(index.wrapping_mul(self.stride())))
-    }
-
-    /// The weight of all events before `index`.
-    #[inline]
-    fn weight_before(&self, index: usize) -> u64 {
-        match index.checked_sub(1) {
-            None => 0,
-            Some(last) if self.weighted => self.word(last.wrapping_mul(WEIGHTED).wrapping_add(UNIT)),
-            Some(_) => widen(index),
-        }
-    }
-
-    /// The weight of the events from `first` to the end.
-    #[inline]
-    fn weight_from(&self, first: usize) -> u64 {
-        self.weight_before(self.len()).wrapping_sub(self.weight_before(first))
-    }
-
-    /// The first event of `range` for which `dead` is false, where it is true up to some point; a bounded search,
-    /// whatever the bytes.
-    #[inline]
-    fn search(mut low: usize, mut high: usize, dead: impl Fn(usize) -> bool) -> usize {
-        while low < high {
-            let middle = low.midpoint(high);
-            if dead(middle) {
-                low = middle.saturating_add(1);
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
-    /// The first event from `first` on that still counts at `now` in a window of length `window`.
-    #[inline(always)]
-    fn first_living(&self, first: usize, window: Interval, now: Timestamp) -> usize {
-        let dead = |time: Timestamp| time.after(window.span()) <= now;
-        if first >= self.len() || !dead(self.time(first)) {
-            return first;
-        }
-        // As arrays the events are searched without a multiplication or a bounds check a step.
-        if self.weighted {
-            let (events, _) = self.bytes.as_chunks::<WEIGHTED>();
-            let from = events.get(first..).unwrap_or_default();
-            first.saturating_add(from.partition_point(|event| dead(time_of(event))))
-        } else {
-            let (events, _) = self.bytes.as_chunks::<UNIT>();
-            let from = events.get(first..).unwrap_or_default();
-            first.saturating_add(from.partition_point(|event| dead(time_of(event))))
-        }
-    }
-
-    /// When enough events have left, in order from `first`, to take `weight` with them.
-    #[inline]
-    fn leaves(&self, first: usize, weight: u64, window: Interval) -> Timestamp {
-        let last = self.len().saturating_sub(1);
-        let index = if self.weighted {
-            let base = self.weight_before(first);
-            Self::search(first, last, |index| self.weight_before(index.saturating_add(1)).wrapping_sub(base) < weight)
-        } else {
-            first.saturating_add(usize::try_from(weight.saturating_sub(1)).unwrap_or(last)).min(last)
-        };
-        self.time(index).after(window.span())
-    }
-}
-
-/// The time that an event begins with.
-#[inline(always)]
-fn time_of<const N: usize>(event: &[u8; N]) -> Timestamp {
-    event.first_chunk::<8>().map_or(Timestamp::default(), |time| Timestamp::from_micros(u64::from_le_bytes(*time)))
 }
 
 impl<'a> Log<'a> {
@@ -194,126 +101,6 @@ impl<'a> Log<'a> {
     #[cold]
     fn weight_at(&self, time: Timestamp) -> u64 {
         self.events.weight_from(self.events.first_living(self.dead, self.limit.window(), time))
-    }
-}
-
-/// The bytes of one event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    bytes: [u8; WEIGHTED],
-    len: usize,
-}
-
-impl Event {
-    #[inline]
-    fn new(time: Timestamp, weight_through: Option<u64>) -> Self {
-        let mut bytes = [0; WEIGHTED];
-        let (first, second) = bytes.split_at_mut(UNIT);
-        first.copy_from_slice(&time.micros().to_le_bytes());
-        second.copy_from_slice(&weight_through.unwrap_or(0).to_le_bytes());
-        Self { bytes, len: if weight_through.is_some() { WEIGHTED } else { UNIT } }
-    }
-
-    /// The bytes to append.
-    #[inline]
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&self.bytes)
-    }
-}
-
-/// A record written anew: a header, the living events, and the one just admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rewrite<'a> {
-    head: [u8; HEADER_LEN],
-    kept: Kept<'a>,
-    /// The weight that the first event kept has lost; 0 unless all are written with weights.
-    cut: u64,
-    event: Option<(Timestamp, u64)>,
-    weighted: bool,
-}
-
-/// What a rewrite keeps of the log before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept<'a> {
-    /// The events from an index on.
-    From(Events<'a>, usize),
-    /// All usage as a single event.
-    One(Timestamp, u64),
-}
-
-impl Kept<'_> {
-    #[inline]
-    const fn len(&self) -> usize {
-        match self {
-            Self::From(events, first) => events.len().saturating_sub(*first),
-            Self::One(..) => 1,
-        }
-    }
-}
-
-impl Rewrite<'_> {
-    /// The length of the new record in bytes.
-    #[inline]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        let kept = self.kept.len();
-        let stride = if self.weighted { WEIGHTED } else { UNIT };
-        kept.saturating_add(usize::from(self.event.is_some())).saturating_mul(stride).saturating_add(HEADER_LEN)
-    }
-
-    /// Never: a record holds at least its header.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        false
-    }
-
-    /// Writes the record into `out`, which is [`Rewrite::len`] bytes long.
-    pub fn write(&self, out: &mut [u8]) {
-        let Some((head, space)) = out.split_first_chunk_mut::<HEADER_LEN>() else { return };
-        *head = self.head;
-        let mut out = Writer { space, weighted: self.weighted, total: 0 };
-        match self.kept {
-            Kept::One(time, weight) => out.event(time, weight),
-            Kept::From(events, first) if !events.weighted && !self.weighted => {
-                out.bytes(events.bytes.get(first.saturating_mul(UNIT)..).unwrap_or_default());
-            }
-            Kept::From(events, first) => {
-                let mut cut = self.cut;
-                for index in first..events.len() {
-                    let through = events.weight_before(index.saturating_add(1));
-                    let weight = through.wrapping_sub(events.weight_before(index));
-                    out.event(events.time(index), weight.wrapping_sub(cut));
-                    cut = 0;
-                }
-            }
-        }
-        if let Some((time, weight)) = self.event {
-            out.event(time, weight);
-        }
-    }
-}
-
-/// Fills the space after a header with events.
-struct Writer<'a> {
-    space: &'a mut [u8],
-    weighted: bool,
-    /// The weight of the events so far.
-    total: u64,
-}
-
-impl Writer<'_> {
-    fn event(&mut self, time: Timestamp, weight: u64) {
-        self.total = self.total.wrapping_add(weight);
-        let event = Event::new(time, self.weighted.then_some(self.total));
-        self.bytes(event.as_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        if let Some((here, rest)) = core::mem::take(&mut self.space).split_at_mut_checked(bytes.len()) {
-            here.copy_from_slice(bytes);
-            self.space = rest;
-        }
     }
 }
 

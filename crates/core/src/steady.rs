@@ -140,13 +140,13 @@ fn moved(expiry: u32, updated: Timestamp, needed: Timestamp, now: Timestamp) -> 
 
 /// The first four bytes of a plain, compact record.
 #[inline(always)]
-const fn plain(algorithm: Algorithm) -> u32 {
+pub(crate) const fn plain(algorithm: Algorithm) -> u32 {
     u32::from_le_bytes(header(algorithm, false))
 }
 
-/// A record of `LEN` bytes as `LEN / 4` words.
+/// A record, or the head of one, of `LEN` bytes as `LEN / 4` words.
 #[inline(always)]
-fn words<const LEN: usize, const WORDS: usize>(record: &[u8]) -> Option<[u32; WORDS]> {
+pub(crate) fn words<const LEN: usize, const WORDS: usize>(record: &[u8]) -> Option<[u32; WORDS]> {
     let record = <&[u8; LEN]>::try_from(record).ok()?;
     let mut words = [0; WORDS];
     for (word, bytes) in words.iter_mut().zip(record.as_chunks::<4>().0) {
@@ -173,7 +173,7 @@ fn past(low: u32, high: u32, now: Timestamp) -> Option<Timestamp> {
 }
 
 #[inline(always)]
-fn wide(low: u32, high: u32) -> u64 {
+pub(crate) fn wide(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 

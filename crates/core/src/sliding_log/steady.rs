@@ -4,7 +4,8 @@
 use crate::decision::{Decision, Retry};
 use crate::expiry::fits;
 use crate::limit::{LOG_LIMIT, WindowLimit};
-use crate::record::{Algorithm, expiry_in_range, header};
+use crate::record::{Algorithm, expiry_in_range};
+use crate::steady::{plain, wide, words};
 use crate::time::{Span, Timestamp};
 
 use super::{HEADER_LEN, UNIT, time_of, widen};
@@ -28,13 +29,13 @@ pub struct Steady {
 pub fn steady(record: &[u8], limit: &WindowLimit, now: Timestamp) -> Option<Steady> {
     let (head, rest) = record.split_first_chunk::<HEADER_LEN>()?;
     let (events, over) = rest.as_chunks::<UNIT>();
-    let [form, stored_limit, dead, window_low, window_high, expiry_low, expiry_high] = words(head);
+    let [form, stored_limit, dead, window_low, window_high, expiry_low, expiry_high] = words::<HEADER_LEN, 7>(head)?;
     let dead = usize::try_from(dead).ok()?;
-    let window_ms = u64::from(window_high) << 32 | u64::from(window_low);
-    let expiry_ms = u64::from(expiry_high) << 32 | u64::from(expiry_low);
-    let plain = form == u32::from_le_bytes(header(Algorithm::SlidingLog, false)) && over.is_empty();
+    let window_ms = wide(window_low, window_high);
+    let expiry_ms = wide(expiry_low, expiry_high);
+    let form_fits = form == plain(Algorithm::SlidingLog) && over.is_empty();
     let same = u64::from(stored_limit) == limit.limit() && window_ms == limit.window().millis();
-    if !plain || !same || limit.limit() > LOG_LIMIT.max {
+    if !form_fits || !same || limit.limit() > LOG_LIMIT.max {
         return None;
     }
     expiry_in_range(expiry_ms)?;
@@ -65,15 +66,4 @@ pub fn steady(record: &[u8], limit: &WindowLimit, now: Timestamp) -> Option<Stea
     let reset = newest.after(window).since(now);
     let decision = Decision { limit: limit.limit(), used: widen(used), retry: Retry::After(wait), reset };
     Some(Steady { decision, event: None, filling: false })
-}
-
-/// A header as the words it consists of.
-#[inline(always)]
-fn words(head: &[u8; HEADER_LEN]) -> [u32; HEADER_LEN / 4] {
-    let (words, _) = head.as_chunks::<4>();
-    let mut read = [0; HEADER_LEN / 4];
-    for (read, word) in read.iter_mut().zip(words) {
-        *read = u32::from_le_bytes(*word);
-    }
-    read
 }
