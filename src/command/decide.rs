@@ -1,7 +1,5 @@
 //! The commands that take a decision: parse, open, decide, propagate, store, reply.
 
-use std::ffi::CStr;
-
 use limiter_core::decision::Decision;
 use limiter_core::general::Extra;
 use limiter_core::memo::Memo;
@@ -30,59 +28,59 @@ pub struct SlidingCounter;
 
 impl Handler for TokenBucket {
     fn handle(ctx: Context, args: Arguments<'_>) {
-        decide(ctx, args, Algorithm::TokenBucket, c"rl.tokenbucket");
+        decide(ctx, args, Algorithm::TokenBucket);
     }
 }
 
 impl Handler for Gcra {
     fn handle(ctx: Context, args: Arguments<'_>) {
-        decide(ctx, args, Algorithm::Gcra, c"rl.gcra");
+        decide(ctx, args, Algorithm::Gcra);
     }
 }
 
 impl Handler for Fixed {
     fn handle(ctx: Context, args: Arguments<'_>) {
-        decide(ctx, args, Algorithm::Fixed, c"rl.fixed");
+        decide(ctx, args, Algorithm::Fixed);
     }
 }
 
 impl Handler for SlidingLog {
     fn handle(ctx: Context, args: Arguments<'_>) {
-        decide(ctx, args, Algorithm::SlidingLog, c"rl.slidinglog");
+        decide(ctx, args, Algorithm::SlidingLog);
     }
 }
 
 impl Handler for SlidingCounter {
     fn handle(ctx: Context, args: Arguments<'_>) {
-        decide(ctx, args, Algorithm::SlidingCounter, c"rl.slidingcounter");
+        decide(ctx, args, Algorithm::SlidingCounter);
     }
 }
 
 /// The one flow of every decision; compiled once for each algorithm. Nearly all calls take the short way through it.
 #[inline(always)]
-fn decide(ctx: Context, args: Arguments<'_>, algorithm: Algorithm, event: &'static CStr) {
-    match attempt(ctx, args.clone(), algorithm, event) {
+fn decide(ctx: Context, args: Arguments<'_>, algorithm: Algorithm) {
+    match attempt(ctx, args.clone(), algorithm) {
         Some(decision) => {
             count(algorithm, if decision.allowed() { Ending::Allowed } else { Ending::Refused });
             ctx.reply_integers(decision.reply());
         }
-        None => decide_in_general(ctx, args, algorithm, event),
+        None => decide_in_general(ctx, args, algorithm),
     }
 }
 
 /// A call without options on a plain record; `None` is any other, and whatever is an error.
 #[inline(always)]
-fn attempt(ctx: Context, mut args: Arguments<'_>, algorithm: Algorithm, event: &'static CStr) -> Option<Decision> {
+fn attempt(ctx: Context, mut args: Arguments<'_>, algorithm: Algorithm) -> Option<Decision> {
     let key = args.key()?;
     let (limit, cost) = MEMO.with(|memo| plain::call(algorithm, &mut args, config::log_limit_max(), memo))?;
-    store::update(ctx, key, &limit, cost, clock::now(), event)
+    store::update(ctx, key, &limit, cost, clock::now())
 }
 
 /// Any call on any record.
 #[cold]
 #[inline(never)]
-fn decide_in_general(ctx: Context, args: Arguments<'_>, algorithm: Algorithm, event: &'static CStr) {
-    match attempt_in_general(ctx, args, algorithm, event) {
+fn decide_in_general(ctx: Context, args: Arguments<'_>, algorithm: Algorithm) {
+    match attempt_in_general(ctx, args, algorithm) {
         Ok((decision, extra)) => {
             count(algorithm, if decision.allowed() { Ending::Allowed } else { Ending::Refused });
             reply(ctx, &decision, extra);
@@ -98,11 +96,10 @@ fn attempt_in_general<'a>(
     ctx: Context,
     mut args: Arguments<'a>,
     algorithm: Algorithm,
-    event: &'static CStr,
 ) -> Result<(Decision, Option<Extra>), Error<'a>> {
     let key = args.key().ok_or(Error::Arity)?;
     let call = request::call(algorithm, &mut args, config::log_limit_max())?;
-    store::update_in_general(ctx, key, &call, clock::now(), event)
+    store::update_in_general(ctx, key, &call, clock::now())
 }
 
 /// The five integers of every decision, and the sixth of options that have one.

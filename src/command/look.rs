@@ -11,7 +11,7 @@ use limiter_core::time::{Span, Timestamp};
 
 use super::decide::reply;
 use crate::error::Error;
-use crate::ffi::{Arguments, Context, Handler, KeyName, ReadKey, Value};
+use crate::ffi::{Arguments, Context, Handler, KeyName, ReadKey};
 use crate::{clock, config};
 
 /// `RL.PEEK key [cost]`, `RL.PEEK key algorithm arguments...`
@@ -103,11 +103,7 @@ fn peek_list<'a>(ctx: Context, name: KeyName<'a>, mut args: Arguments<'a>) -> Re
 
 /// The bytes of the key's string, if the key exists.
 fn record_of<'k>(key: &'k ReadKey<'_>, wanted: Option<Algorithm>) -> Result<Option<&'k [u8]>, Error<'static>> {
-    match key.value() {
-        Value::String(bytes) => Ok(Some(bytes)),
-        Value::Missing => Ok(None),
-        Value::Other(kind) => Err(Error::Type(kind, wanted)),
-    }
+    key.value().string().map_err(|kind| Error::Type(kind, wanted))
 }
 
 fn info<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<(), Error<'a>> {

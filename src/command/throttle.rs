@@ -32,5 +32,5 @@ impl Handler for Command {
 fn attempt<'a>(ctx: Context, mut args: Arguments<'a>) -> Result<Decision, Error<'a>> {
     let key = args.key().ok_or(Error::Arity)?;
     let call: Throttle = throttle::request(&mut args)?;
-    store::throttle(ctx, key, &call, clock::now(), c"rl.gcra")
+    store::throttle(ctx, key, &call, clock::now())
 }

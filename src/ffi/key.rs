@@ -70,6 +70,18 @@ pub enum Value<'a> {
     Other(KeyType),
 }
 
+impl<'a> Value<'a> {
+    /// The string, if there is one; the type of whatever else there is.
+    #[inline(always)]
+    pub fn string(self) -> Result<Option<&'a [u8]>, KeyType> {
+        match self {
+            Self::String(bytes) => Ok(Some(bytes)),
+            Self::Missing => Ok(None),
+            Self::Other(kind) => Err(kind),
+        }
+    }
+}
+
 /// A key that is read.
 pub struct ReadKey<'a> {
     key: *mut RedisModuleKey,

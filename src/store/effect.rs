@@ -7,7 +7,7 @@ use limiter_core::expiry::Expiry;
 use limiter_core::record::Small;
 use limiter_core::sliding_log::{Event, HEADER_LEN};
 
-use super::{ON_STACK, append, growth, put_event, put_record, render, replace, send_event, send_record, space};
+use super::send::{ON_STACK, append, growth, put_event, put_record, render, replace, send_event, send_record, space};
 use crate::error::Error;
 use crate::ffi::{Context, Growth, KeyName, WriteKey};
 
@@ -47,12 +47,11 @@ pub(super) fn effect<'b>(
             Some(Effect::Replace { record: room.blocked.as_ref().map_or(record, Blocked::as_bytes), expiry })
         }
         Change::Append { event, header, expiry_ms, filling } => {
-            let growth = growth(filling);
             room.header = header;
             room.blocked = header.as_ref().and_then(|header| wrapped(header));
             let plain: &[u8] = room.header.as_ref().map_or(&[], <[u8; _]>::as_slice);
             let header = room.blocked.as_ref().map_or(plain, Blocked::as_bytes);
-            Some(Effect::Append { event: Some(event), header, expiry_ms, growth })
+            Some(Effect::Append { event: Some(event), header, expiry_ms, growth: growth(filling) })
         }
         Change::Rewrite { rewrite, expiry } => {
             let record = render(&rewrite, block.as_ref(), &mut room.small, &mut room.large)?;
@@ -79,8 +78,7 @@ pub(super) fn effect_of_list<'b>(
             Some(Effect::Replace { record, expiry })
         }
         ListChange::Extend { event, expiry_ms, filling } => {
-            let growth = if filling { Growth::Tight } else { Growth::Doubled };
-            Some(Effect::Append { event, header: head, expiry_ms, growth })
+            Some(Effect::Append { event, header: head, expiry_ms, growth: growth(filling) })
         }
     })
 }

@@ -1,17 +1,15 @@
 //! Several limits decided together: in one key, or each in a key of its own.
 
-use std::ffi::CStr;
-
 use limiter_core::all::{self, ListChange, Spared, Tail, Verdict};
 use limiter_core::compound::{Head, LIMITS_MAX};
 use limiter_core::general::Outcome;
 use limiter_core::matching;
-use limiter_core::record::Algorithm;
 use limiter_core::request::Call;
 use limiter_core::time::Timestamp;
 
 use super::effect::{Room, carry_out, effect, effect_of_list};
-use super::{keep, replace};
+use super::event;
+use super::send::{keep, replace};
 use crate::error::Error;
 use crate::ffi::{Context, KeyName, Value, WriteKey};
 
@@ -63,7 +61,7 @@ fn attempt<const N: usize, const CHANGED: bool>(
     now: Timestamp,
 ) -> Result<Option<Verdict<N>>, Error<'static>> {
     let wrong = |error| Error::Record(error, None);
-    let record = stored(key, None)?;
+    let record = key.value().string().map_err(|kind| Error::Type(kind, None))?;
     let states = if CHANGED {
         matching::changed::<N>(record, calls).map_err(wrong)?
     } else {
@@ -91,16 +89,6 @@ fn attempt<const N: usize, const CHANGED: bool>(
         ctx.announce(name, c"rl.all");
     }
     Ok(Some(verdict))
-}
-
-/// The bytes of the key's string, if the key exists.
-#[inline(always)]
-fn stored<'k>(key: &'k WriteKey<'_>, wanted: Option<Algorithm>) -> Result<Option<&'k [u8]>, Error<'static>> {
-    match key.value() {
-        Value::String(bytes) => Ok(Some(bytes)),
-        Value::Missing => Ok(None),
-        Value::Other(kind) => Err(Error::Type(kind, wanted)),
-    }
 }
 
 /// Whether the whole is refused: what a call of several keys does with each depends on it.
@@ -173,7 +161,7 @@ fn judge(
 
 fn decide<'k>(key: &'k WriteKey<'_>, call: &Call, now: Timestamp, whole: Whole) -> Result<Spared<'k>, Error<'static>> {
     let wanted = Some(call.limit.algorithm());
-    let record = stored(key, wanted)?;
+    let record = key.value().string().map_err(|kind| Error::Type(kind, wanted))?;
     let decided = match whole {
         Whole::Open => {
             all::charge(record, call, now).map(|outcome| Spared { outcome, passes: outcome.decision.allowed() })
@@ -181,15 +169,4 @@ fn decide<'k>(key: &'k WriteKey<'_>, call: &Call, now: Timestamp, whole: Whole) 
         Whole::Refused => all::spare(record, call, now),
     };
     decided.map_err(|error| Error::Record(error, wanted))
-}
-
-/// What an admitted call announces.
-const fn event(algorithm: Algorithm) -> &'static CStr {
-    match algorithm {
-        Algorithm::TokenBucket => c"rl.tokenbucket",
-        Algorithm::Gcra => c"rl.gcra",
-        Algorithm::Fixed => c"rl.fixed",
-        Algorithm::SlidingLog => c"rl.slidinglog",
-        Algorithm::SlidingCounter => c"rl.slidingcounter",
-    }
 }
