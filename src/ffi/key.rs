@@ -229,8 +229,8 @@ pub enum Growth {
 const DOUBLED: RangeInclusive<usize> = 256..=1 << 20;
 
 /// The room that a string of `len` bytes is given: the end of every second of the allocator's size classes, so half of a
-/// power of two apart. At every class the copies cost more than the room is worth: 1.5 % of a call against 0.7 bytes an
-/// event.
+/// power of two apart. At every class the copies cost more than the room is worth: 360 instructions more an admitted call of
+/// a log of 100 events, which takes 1,122 bytes so and 930 then; of 1,000 events both take 8,290.
 const fn room(len: usize) -> usize {
     /// The most that the server keeps beside a string's bytes.
     const BESIDE: usize = 10;
